@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_ENDPOINT_H
+#define AGENT_CORE_ENDPOINT_H
+
+/*
+ * One endpoint of a pool: who executes on it, and whether it may take more.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "agent/core/base.h"
+#include "agent/core/rule.h"
+
+/* A server name of HAProxy, its terminator included. */
+#define ENDPOINT_SERVER_MAX 128
+
+/* How many looks in a row units must exceed sessions before they are lost. */
+#define ENDPOINT_LOOKS 3
+
+TAILQ_HEAD(endpoint_units, request);
+
+struct endpoint {
+	struct address address;
+	uint16_t port;
+	uint32_t weight;
+	enum role role;
+	char server[ENDPOINT_SERVER_MAX]; /* HAProxy's name for it */
+
+	bool up;			 /* as HAProxy's checks see it */
+	uint32_t units;			 /* requests that execute on it */
+	struct endpoint_units executing; /* oldest first */
+
+	/* What the look in progress has found. */
+	bool seen;
+	bool seen_up;
+	uint32_t seen_sessions;
+
+	/* Units beyond HAProxy's sessions at the last looks, newest first. */
+	uint32_t excess[ENDPOINT_LOOKS];
+	usec_t looked[ENDPOINT_LOOKS];
+};
+
+void endpoint_init(struct endpoint *e, const struct rule_endpoint *declared);
+
+/* Whether it may take requests at all. */
+bool endpoint_is_eligible(const struct endpoint *e);
+
+/* ceiling 0 is none. */
+bool endpoint_has_room(const struct endpoint *e, uint32_t ceiling);
+
+/* Whether a carries less for its weight than b. */
+bool endpoint_is_lighter(const struct endpoint *a, const struct endpoint *b);
+
+/*
+ * Notes what HAProxy has on it at this look and says how many of the oldest
+ * units nobody owns any more: those that exceeded the sessions at each of the
+ * last ENDPOINT_LOOKS looks and were there at the first of them.
+ */
+uint32_t endpoint_look(struct endpoint *e, uint32_t sessions, usec_t now);
+
+#endif

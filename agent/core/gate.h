@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_GATE_H
+#define AGENT_CORE_GATE_H
+
+/*
+ * The gate: decides each request by the numbered ladder, keeps who executes
+ * and who waits, and hands a freed unit to the next waiter in the same step.
+ *
+ * It calls nobody. What a call settles for requests that asked earlier stands
+ * in line as answers; after any call, take them with gate_next_answer().
+ * Time never goes back between calls.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/address.h"
+#include "agent/core/base.h"
+#include "agent/core/metrics.h"
+#include "agent/core/pool.h"
+#include "agent/core/request.h"
+#include "agent/core/rule.h"
+#include "agent/core/rulebook.h"
+#include "agent/core/settings.h"
+#include "agent/core/text.h"
+
+TAILQ_HEAD(gate_pools, pool);
+TAILQ_HEAD(gate_answers, request);
+
+struct gate_options {
+	uint64_t epoch;	       /* of the permits it gives */
+	uint64_t hash_key[2];  /* random */
+	usec_t unit_max_age;   /* USEC_NEVER: units never age out */
+	const char *backend;   /* borrowed; of rules that have no name */
+};
+
+struct gate {
+	struct gate_options options;
+	struct settings_env env;
+	struct metrics metrics;
+
+	struct rulebook rules;
+	struct gate_pools pools; /* owned, retired ones too */
+	struct ledger *ledger;	 /* owned */
+	struct wheel *wheel;	 /* owned; deadlines of the waiters */
+	struct gate_answers answers;
+	uint64_t permits; /* given so far */
+	bool draining;
+};
+
+/* NULL without memory. */
+MUST_CHECK struct gate *gate_new(const struct gate_options *options,
+				 const struct settings_env *env, usec_t now);
+
+/* Every peer must be lost, or all their answers taken after gate_drain(). */
+void gate_free(struct gate **gate);
+
+/* ---- rules ---- */
+
+enum gate_change {
+	GATE_CREATED,
+	GATE_UNCHANGED,
+	GATE_CHANGED,	/* settings in place; executing requests untouched */
+	GATE_RECREATED, /* waiters ended, counts start again */
+	GATE_NO_MEMORY, /* nothing changed */
+};
+
+/* Takes a checked rule, also when it fails. */
+enum gate_change gate_put(struct gate *g, struct rule *rule, usec_t now);
+
+/* Its waiters end with admission_drained. */
+void gate_delete(struct gate *g, struct service *s, usec_t now);
+
+/* ---- requests ---- */
+
+/* One question (interface 2, admission-request). */
+struct ask {
+	struct text id; /* 1 to REQUEST_ID_MAX bytes */
+	struct rule_query query;
+	struct text method;
+	unsigned http;	/* 1, 2 or 3 */
+	bool streamed;	/* the body is not fully buffered */
+	bool leg;	/* is itself a prefill or decode leg */
+	usec_t waited;	/* how long it has waited already */
+	struct asker asker;
+};
+
+/*
+ * Decides. VERDICT_WAIT fills nothing in: the answer comes later, exactly
+ * once, by gate_next_answer() unless the peer is lost before.
+ */
+enum verdict gate_ask(struct gate *g, const struct ask *ask, usec_t now,
+		      struct answer *answer);
+
+/* The end of a request as HAProxy logged it (interface 3). */
+struct ending {
+	struct text id;
+	struct text permit;  /* empty for none */
+	struct text verdict; /* empty for none */
+};
+
+/* Counts the line and says what came of it. */
+enum line_result gate_end(struct gate *g, const struct ending *ending,
+			  usec_t now);
+
+/* Its waiters leave, uncounted as answers; its units stay (interface 6.5). */
+void gate_peer_lost(struct gate *g, struct peer *peer);
+
+/*
+ * Takes the next answer to an earlier question. False when there is none.
+ */
+bool gate_next_answer(struct gate *g, struct asker *to, struct answer *answer);
+
+/* Ends who waited out, gives back units beyond their age. */
+void gate_tick(struct gate *g, usec_t now);
+
+/* When to call gate_tick() next. */
+usec_t gate_wakeup(const struct gate *g);
+
+/* Ends every waiter with admission_drained and admits nobody any more. */
+void gate_drain(struct gate *g, usec_t now);
+
+/* ---- what HAProxy says of the servers ---- */
+
+struct server_look {
+	struct text backend;
+	struct text server;
+	struct address address;
+	uint16_t port;
+	bool up;
+	uint32_t sessions; /* scur + qcur */
+};
+
+/*
+ * A look is begun, told each server of each HAProxy, and ended. An endpoint
+ * that no server had keeps what it was. Only a look at all HAProxys together
+ * is complete; an incomplete one gives no unit back.
+ */
+void gate_look_begin(struct gate *g);
+void gate_look_server(struct gate *g, const struct server_look *look);
+
+/* Returns how many units were given back. */
+size_t gate_look_end(struct gate *g, bool complete, usec_t now);
+
+#endif

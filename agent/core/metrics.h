@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_METRICS_H
+#define AGENT_CORE_METRICS_H
+
+/*
+ * Every published family, from metrics.def. Counters of the process are plain
+ * numbers written by whoever sees the event; those of a pool live in it.
+ * Nothing decides by them.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/base.h"
+
+enum metric_id {
+#define METRIC(name, ...) METRIC_##name,
+#include "agent/core/metrics.def"
+#undef METRIC
+	METRIC_COUNT
+};
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+enum metric_scope { METRIC_POOL, METRIC_PROCESS };
+
+enum metric_label {
+	LABEL_NONE,
+	LABEL_ROLE,
+	LABEL_LIMIT,
+	LABEL_REASON,
+	LABEL_ANOMALY,
+	LABEL_LINE,
+	LABEL_UNUSABLE,
+	LABEL_LOOK,
+};
+
+/* The values of the label sets, in order; LIMIT continues ROLE. */
+enum metric_role { ROLE_SERVICE_, ROLE_NORMAL_, ROLE_PREFILL_, ROLE_DECODE_,
+		   ROLE_QUEUE_ };
+enum anomaly { ANOMALY_UNDERFLOW, ANOMALY_UNKNOWN_PERMIT,
+	       ANOMALY_TENANT_TABLE_FULL };
+
+/* What came of a line of HAProxy's log (interface 3). */
+enum line_result {
+	LINE_RELEASED,	/* a unit came back */
+	LINE_CANCELLED, /* a waiter has gone */
+	LINE_EARLY,	/* overtook its own NOTIFY */
+	LINE_NOTED,	/* of a request that held nothing */
+	LINE_LATE,	/* of a unit that is back already */
+	LINE_UNKNOWN,	/* of a unit that nobody gave */
+	LINE_OTHER,	/* not for the gate */
+};
+
+/* Why a message could not be used (interface 2). */
+enum unusable { UNUSABLE_MESSAGE, UNUSABLE_ID, UNUSABLE_ARGUMENT,
+		UNUSABLE_MEMORY };
+
+enum look_result { LOOK_OK, LOOK_UNREACHABLE, LOOK_UNPARSEABLE };
+
+#define METRIC_VALUES_MAX 16
+
+struct metric_row {
+	enum metric_type type;
+	enum metric_scope scope;
+	enum metric_label label;
+	const char *family;
+	const char *help;
+};
+
+/* Names of a label and of its values; count is 1 and name NULL for NONE. */
+struct metric_label_row {
+	const char *name;
+	size_t count;
+	const char *values[METRIC_VALUES_MAX];
+};
+
+extern const struct metric_row metrics_table[METRIC_COUNT];
+const struct metric_label_row *metric_label_row(enum metric_label label);
+
+struct metrics {
+	uint64_t value[METRIC_COUNT][METRIC_VALUES_MAX]; /* of METRIC_PROCESS */
+};
+
+/* Adds one to a counter of the process. */
+static inline void
+metrics_count(struct metrics *m, enum metric_id id, unsigned value)
+{
+	m->value[id][value]++;
+}
+
+#define HISTOGRAM_BUCKETS 8
+
+/* Upper bounds in microseconds; the last bucket of a histogram has none. */
+extern const usec_t histogram_bounds[HISTOGRAM_BUCKETS];
+
+struct histogram {
+	uint64_t bucket[HISTOGRAM_BUCKETS + 1]; /* not cumulative */
+	uint64_t count;
+	usec_t sum;
+};
+
+void histogram_add(struct histogram *h, usec_t value);
+
+#endif

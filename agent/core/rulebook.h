@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_RULEBOOK_H
+#define AGENT_CORE_RULEBOOK_H
+
+/*
+ * All rules, in the order in which they were first declared, each with its
+ * pool where the gate runs on it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "agent/core/base.h"
+#include "agent/core/index.h"
+#include "agent/core/rule.h"
+
+struct pool;
+
+struct service {
+	TAILQ_ENTRY(service) link;
+	struct index_node by_port;
+	struct index_node by_name;
+	struct rule *rule; /* owned */
+	struct pool *pool; /* borrowed of the gate; NULL: not an AI service */
+};
+
+TAILQ_HEAD(services, service);
+
+struct rulebook {
+	struct services services;
+	size_t len;
+	struct index by_port;
+	struct index by_name;
+	uint64_t hash_key[2];
+};
+
+MUST_CHECK bool rulebook_init(struct rulebook *b, const uint64_t hash_key[2]);
+
+/* Frees the rules; their pools are the gate's. */
+void rulebook_fini(struct rulebook *b);
+
+/* Takes the rule; no stored one may have its key. NULL without memory. */
+MUST_CHECK struct service *rulebook_add(struct rulebook *b, struct rule *rule);
+
+/* Takes the rule in place of the stored one, whose key it has. */
+void rulebook_replace(struct rulebook *b, struct service *s,
+		      struct rule *rule);
+
+void rulebook_remove(struct rulebook *b, struct service *s);
+
+/* The stored rule with that key, or NULL. */
+struct service *rulebook_find(const struct rulebook *b,
+			      const struct rule *key);
+
+/* The rule that a request falls under (interface 6.1), or NULL. */
+struct service *rulebook_match(const struct rulebook *b,
+			       const struct rule_query *query);
+
+#endif

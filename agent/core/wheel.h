@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_WHEEL_H
+#define AGENT_CORE_WHEEL_H
+
+/*
+ * Deadlines of any number of objects: setting and dropping one costs the same
+ * at any number. A hashed timing wheel: a slot is a few milliseconds wide, and
+ * an object whose deadline lies beyond one round is passed over until its
+ * round comes.
+ *
+ * Nothing expires early; it expires at the first call after its deadline.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "agent/core/base.h"
+
+#define WHEEL_SLOTS 1024
+#define WHEEL_SLOT_USEC (8 * USEC_PER_MSEC)
+
+/* Embed one in each object; set it to zero once. */
+struct wheel_node {
+	LIST_ENTRY(wheel_node) link;
+	usec_t deadline;
+	bool set;
+};
+
+LIST_HEAD(wheel_slot, wheel_node);
+
+struct wheel {
+	struct wheel_slot slot[WHEEL_SLOTS];
+	uint64_t turned; /* slots gone by since time 0 */
+	size_t len;
+};
+
+void wheel_init(struct wheel *wheel, usec_t now);
+
+/* The node must not be set. A deadline gone by expires at the next call. */
+void wheel_set(struct wheel *wheel, struct wheel_node *node, usec_t deadline);
+
+/* Does nothing if the node is not set. */
+void wheel_drop(struct wheel *wheel, struct wheel_node *node);
+
+/* Drops and returns one whose deadline is not after now, or NULL. */
+struct wheel_node *wheel_expired(struct wheel *wheel, usec_t now);
+
+/*
+ * When to call wheel_expired() next; USEC_NEVER while nothing is set. It may
+ * be early, never late by more than a slot.
+ */
+usec_t wheel_wakeup(const struct wheel *wheel);
+
+#endif
