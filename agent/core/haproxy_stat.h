@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_CORE_HAPROXY_STAT_H
+#define AGENT_CORE_HAPROXY_STAT_H
+
+/*
+ * What HAProxy's runtime API answers to "show info" and "show stat". All texts
+ * are views into the answer.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/base.h"
+#include "agent/core/text.h"
+
+struct haproxy_info {
+	uint64_t pid;
+	uint64_t dropped_logs;
+	uint64_t uptime; /* seconds */
+	bool stopping;
+};
+
+/*
+ * Reads "Name: value" lines up to the empty one that ends them and leaves
+ * *answer behind it. False when the end or the pid is not there.
+ */
+MUST_CHECK bool haproxy_info_parse(struct text *answer,
+				   struct haproxy_info *info);
+
+/* The columns that are read, by their name in the header. */
+enum haproxy_column {
+	HAPROXY_PXNAME,
+	HAPROXY_SVNAME,
+	HAPROXY_QCUR,
+	HAPROXY_SCUR,
+	HAPROXY_STATUS,
+	HAPROXY_TYPE,
+	HAPROXY_ADDR,
+	HAPROXY_COLUMNS
+};
+
+struct haproxy_stat {
+	struct text rest;
+	unsigned column[HAPROXY_COLUMNS];
+	bool complete; /* the empty line that ends the rows was seen */
+};
+
+/* One server of one backend. */
+struct haproxy_server {
+	struct text backend;
+	struct text server;
+	struct text address; /* "10.0.0.1:80", "unix", or empty */
+	bool up;             /* checked and up, or not checked */
+	uint32_t sessions;   /* running and queued on it */
+};
+
+/*
+ * Begins to read a CSV answer. False when it does not begin with a header
+ * that names every column of ours.
+ */
+MUST_CHECK bool haproxy_stat_init(struct haproxy_stat *stat,
+				  struct text answer);
+
+/*
+ * The next server; rows of frontends and backends are passed over. False at
+ * the end; the answer was cut, or is none, where stat->complete is not set.
+ */
+bool haproxy_stat_next(struct haproxy_stat *stat,
+		       struct haproxy_server *server);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_IO_HAPROXY_API_H
+#define AGENT_IO_HAPROXY_API_H
+
+/*
+ * Looks at every HAProxy's runtime API each second and tells the gate which
+ * servers are up and what runs on them. Where HAProxy has fewer sessions on a
+ * server than we have units, the gate gives the units back, so a lost log
+ * line costs nothing for longer than a few looks.
+ *
+ * Nothing waits for HAProxy: one that does not answer is left out, with a
+ * line in the log, and until it answers no unit is given back.
+ */
+
+#include <stddef.h>
+
+#include "agent/core/base.h"
+
+struct event_base;
+struct gate;
+struct haproxy_api;
+struct listen_address;
+struct turn;
+
+/*
+ * Begins to look at once. addresses are copied and count is at least 1. NULL
+ * without memory; everything else passed must outlive it.
+ */
+MUST_CHECK struct haproxy_api *haproxy_api_open(
+	struct event_base *base, struct turn *turn, struct gate *gate,
+	const struct listen_address *addresses, size_t count);
+void haproxy_api_close(struct haproxy_api **api);
+
+#endif
