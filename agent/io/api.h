@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_IO_API_H
+#define AGENT_IO_API_H
+
+/*
+ * The REST side (interface 4): rules in and out, metrics, health. HTTP is
+ * libmicrohttpd's, without a thread of its own, in our event loop; what is
+ * served stands in the table of api_route.c.
+ *
+ * Connections, idle time and body size are bounded; nothing here waits.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/core/base.h"
+
+struct api;
+struct event_base;
+struct gate;
+struct turn;
+
+/* What a parked request may hold in HAProxy, unless told otherwise. */
+#define API_REQUEST_BUFFER_KIB 1024
+
+struct api_options {
+	struct gate *gate;	     /* borrowed */
+	struct turn *turn;	     /* borrowed */
+	const char *version;	     /* borrowed; the program's */
+	uint32_t request_buffer_kib; /* for queue_memory_bound_mib */
+};
+
+/*
+ * Serves on a listening socket, which it owns from then on. NULL, and the
+ * socket still the caller's, when HTTP cannot be started.
+ */
+MUST_CHECK struct api *api_open(struct event_base *base, int listener,
+				const struct api_options *options);
+
+/* Closes the socket and every connection. */
+void api_close(struct api **api);
+
+/* What GET /readyz says; not ready at first. */
+void api_set_ready(struct api *api, bool ready);
+
+#endif

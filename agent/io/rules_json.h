@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_IO_RULES_JSON_H
+#define AGENT_IO_RULES_JSON_H
+
+/* The gate's rules as JSON: one put in, many loaded, all listed. */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/base.h"
+#include "agent/core/text.h"
+#include "agent/io/rule_json.h"
+
+struct gate;
+
+/*
+ * Creates or replaces the rule that a POST body declares; an existing one
+ * whose list of endpoints is given as empty is deleted. False and *fault set
+ * where it is refused; then the stored rule is as it was.
+ */
+MUST_CHECK bool rules_put(struct gate *gate, const json_t *body, usec_t now,
+			  struct rule_fault *fault);
+
+/*
+ * Puts each rule of a text that is one POST body, an array of them, or the
+ * {"lbAttr":[…]} that GET returns. Returns how many were refused, each said
+ * in the log with its number; a text that is no JSON counts as one.
+ */
+MUST_CHECK size_t rules_load(struct gate *gate, struct text json, usec_t now);
+
+/*
+ * {"lbAttr":[…]} of all rules in the order of their creation. The caller owns
+ * it. NULL without memory.
+ */
+MUST_CHECK json_t *rules_list(const struct gate *gate,
+			      uint32_t request_buffer_kib);
+
+#endif
