@@ -28,8 +28,8 @@ struct endpoint {
 	enum role role;
 	char server[ENDPOINT_SERVER_MAX]; /* HAProxy's name for it */
 
-	bool up;			 /* as HAProxy's checks see it */
-	uint32_t units;			 /* requests that execute on it */
+	bool up;                         /* as HAProxy's checks see it */
+	uint32_t units;                  /* requests that execute on it */
 	struct endpoint_units executing; /* oldest first */
 
 	/* What the look in progress has found. */
@@ -43,6 +43,12 @@ struct endpoint {
 };
 
 void endpoint_init(struct endpoint *e, const struct rule_endpoint *declared);
+
+/*
+ * Takes HAProxy's name for it; one that is longer than ENDPOINT_SERVER_MAX is
+ * not taken. Until then the name is "address:port" (interface 5).
+ */
+void endpoint_name(struct endpoint *e, struct text server);
 
 /* Whether it may take requests at all. */
 bool endpoint_is_eligible(const struct endpoint *e);

@@ -29,10 +29,10 @@ TAILQ_HEAD(gate_pools, pool);
 TAILQ_HEAD(gate_answers, request);
 
 struct gate_options {
-	uint64_t epoch;	       /* of the permits it gives */
-	uint64_t hash_key[2];  /* random */
-	usec_t unit_max_age;   /* USEC_NEVER: units never age out */
-	const char *backend;   /* borrowed; of rules that have no name */
+	uint64_t epoch;       /* of the permits it gives */
+	uint64_t hash_key[2]; /* random */
+	usec_t unit_max_age;  /* USEC_NEVER: units never age out */
+	const char *backend;  /* borrowed; of rules that have no name */
 };
 
 struct gate {
@@ -41,9 +41,10 @@ struct gate {
 	struct metrics metrics;
 
 	struct rulebook rules;
-	struct gate_pools pools; /* owned, retired ones too */
-	struct ledger *ledger;	 /* owned */
-	struct wheel *wheel;	 /* owned; deadlines of the waiters */
+	struct gate_pools pools;   /* owned; of the rules, in their order */
+	struct gate_pools retired; /* owned; their rules are gone */
+	struct ledger *ledger;     /* owned */
+	struct wheel *wheel;       /* owned; deadlines of the waiters */
 	struct gate_answers answers;
 	uint64_t permits; /* given so far */
 	bool draining;
@@ -53,7 +54,8 @@ struct gate {
 MUST_CHECK struct gate *gate_new(const struct gate_options *options,
 				 const struct settings_env *env, usec_t now);
 
-/* Every peer must be lost, or all their answers taken after gate_drain(). */
+/* Nobody may wait and no answer may be due; executing requests are forgotten.
+ */
 void gate_free(struct gate **gate);
 
 /* ---- rules ---- */
@@ -61,7 +63,7 @@ void gate_free(struct gate **gate);
 enum gate_change {
 	GATE_CREATED,
 	GATE_UNCHANGED,
-	GATE_CHANGED,	/* settings in place; executing requests untouched */
+	GATE_CHANGED,   /* settings in place; executing requests untouched */
 	GATE_RECREATED, /* waiters ended, counts start again */
 	GATE_NO_MEMORY, /* nothing changed */
 };
@@ -79,10 +81,10 @@ struct ask {
 	struct text id; /* 1 to REQUEST_ID_MAX bytes */
 	struct rule_query query;
 	struct text method;
-	unsigned http;	/* 1, 2 or 3 */
-	bool streamed;	/* the body is not fully buffered */
-	bool leg;	/* is itself a prefill or decode leg */
-	usec_t waited;	/* how long it has waited already */
+	unsigned http; /* 1, 2 or 3 */
+	bool streamed; /* the body is not fully buffered */
+	bool leg;      /* is itself a prefill or decode leg */
+	usec_t waited; /* how long it has waited already */
 	struct asker asker;
 };
 

@@ -22,7 +22,7 @@ struct index_node {
 
 struct index {
 	struct index_node **bucket; /* owned */
-	size_t mask;		    /* buckets less one, a power of two */
+	size_t mask;                /* buckets less one, a power of two */
 	size_t len;
 };
 

@@ -35,25 +35,37 @@ enum metric_label {
 };
 
 /* The values of the label sets, in order; LIMIT continues ROLE. */
-enum metric_role { ROLE_SERVICE_, ROLE_NORMAL_, ROLE_PREFILL_, ROLE_DECODE_,
-		   ROLE_QUEUE_ };
-enum anomaly { ANOMALY_UNDERFLOW, ANOMALY_UNKNOWN_PERMIT,
-	       ANOMALY_TENANT_TABLE_FULL };
+enum metric_role {
+	METRIC_ROLE_SERVICE,
+	METRIC_ROLE_NORMAL,
+	METRIC_ROLE_PREFILL,
+	METRIC_ROLE_DECODE,
+	METRIC_ROLE_QUEUE,
+};
+enum anomaly {
+	ANOMALY_UNDERFLOW,
+	ANOMALY_UNKNOWN_PERMIT,
+	ANOMALY_TENANT_TABLE_FULL
+};
 
 /* What came of a line of HAProxy's log (interface 3). */
 enum line_result {
-	LINE_RELEASED,	/* a unit came back */
+	LINE_RELEASED,  /* a unit came back */
 	LINE_CANCELLED, /* a waiter has gone */
-	LINE_EARLY,	/* overtook its own NOTIFY */
-	LINE_NOTED,	/* of a request that held nothing */
-	LINE_LATE,	/* of a unit that is back already */
-	LINE_UNKNOWN,	/* of a unit that nobody gave */
-	LINE_OTHER,	/* not for the gate */
+	LINE_EARLY,     /* overtook its own NOTIFY */
+	LINE_NOTED,     /* of a request that held nothing */
+	LINE_LATE,      /* of a unit that is back already */
+	LINE_UNKNOWN,   /* of a unit that nobody gave */
+	LINE_OTHER,     /* not for the gate */
 };
 
 /* Why a message could not be used (interface 2). */
-enum unusable { UNUSABLE_MESSAGE, UNUSABLE_ID, UNUSABLE_ARGUMENT,
-		UNUSABLE_MEMORY };
+enum unusable {
+	UNUSABLE_MESSAGE,
+	UNUSABLE_ID,
+	UNUSABLE_ARGUMENT,
+	UNUSABLE_MEMORY
+};
 
 enum look_result { LOOK_OK, LOOK_UNREACHABLE, LOOK_UNPARSEABLE };
 

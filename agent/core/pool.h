@@ -27,10 +27,10 @@
 #define POOL_LABEL_MAX 65
 
 struct pool {
-	TAILQ_ENTRY(pool) link; /* among the gate's, retired ones too */
+	TAILQ_ENTRY(pool) link; /* in one of the gate's lists */
 	struct settings_effective effective;
 	bool disaggregated;
-	bool retired;
+	bool retired; /* its rule is gone; it lives for its last units */
 
 	char *service; /* owned, "VIP:port" */
 	char *backend; /* owned, the rule's name; empty for none */
@@ -51,6 +51,16 @@ struct pool {
 /* NULL without memory. */
 MUST_CHECK struct pool *pool_new(const struct rule *rule,
 				 const struct settings_env *env);
+
+/* The endpoint of that address, or NULL. */
+struct endpoint *pool_endpoint(const struct pool *p,
+			       const struct address *address, uint16_t port);
+
+/*
+ * Takes over what is known of the endpoints that both have: their health and
+ * their names.
+ */
+void pool_inherit(struct pool *p, const struct pool *from);
 
 /* Nobody may execute or wait. */
 void pool_free(struct pool **pool);

@@ -28,8 +28,10 @@ void queue_init(struct queue *q);
 /* Every waiter must have left: a forgotten one is a client left hanging. */
 void queue_fini(struct queue *q);
 
-/* False, and nothing changed, when depth or more wait. */
-MUST_CHECK bool queue_join(struct queue *q, struct request *r, uint32_t depth);
+bool queue_has_room(const struct queue *q, uint32_t depth);
+
+/* Behind all others. */
+void queue_join(struct queue *q, struct request *r);
 
 /* r must be waiting in q. */
 void queue_leave(struct queue *q, struct request *r);

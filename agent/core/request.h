@@ -65,7 +65,7 @@ enum request_state {
 	REQUEST_WAITING,
 	REQUEST_EXECUTING,
 	REQUEST_ENDED_EARLY, /* its line came before its question */
-	REQUEST_ENDED,	     /* out of the ledger, its answer still due */
+	REQUEST_ENDED,       /* out of the ledger, its answer still due */
 };
 
 struct request {
@@ -74,17 +74,17 @@ struct request {
 	bool streamed; /* its body was not fully buffered */
 	bool due;      /* its answer is on its way out */
 
-	struct pool *pool;	   /* borrowed; NULL for ENDED_EARLY */
+	struct pool *pool;         /* borrowed; NULL for ENDED_EARLY */
 	struct endpoint *endpoint; /* borrowed, of pool; EXECUTING only */
 	struct asker asker;
 	usec_t since; /* when it first asked */
 	usec_t admitted;
 	uint64_t permit; /* number; 0 before it is admitted */
 
-	TAILQ_ENTRY(request) queued;	/* in its pool's queue */
+	TAILQ_ENTRY(request) queued;    /* in its pool's queue */
 	TAILQ_ENTRY(request) executing; /* on its endpoint */
-	TAILQ_ENTRY(request) aged;	/* in the ledger, by age */
-	TAILQ_ENTRY(request) answered;	/* among the gate's due answers */
+	TAILQ_ENTRY(request) aged;      /* in the ledger, by age */
+	TAILQ_ENTRY(request) answered;  /* among the gate's due answers */
 	LIST_ENTRY(request) on_peer;
 	struct wheel_node deadline;
 

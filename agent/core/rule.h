@@ -29,8 +29,10 @@ enum path_match { PATH_ANY, PATH_PREFIX, PATH_EXACT };
 /* The mode of a rule that proxies whole requests (fullproxy). */
 #define RULE_MODE_FULLPROXY 4
 
+#define RULE_IP_MAX 46 /* bytes of an address as text, terminator included */
+
 struct rule_endpoint {
-	char *ip; /* owned, as declared */
+	char *ip; /* owned, as declared without brackets; under RULE_IP_MAX */
 	struct address address;
 	uint16_t port;
 	uint32_t weight; /* 0 counts as 1 */
@@ -75,7 +77,8 @@ bool rule_same_key(const struct rule *a, const struct rule *b);
 /* Whether the gate runs on it (contract rows 1 to 8). */
 bool rule_is_ai_service(const struct rule *rule);
 
-/* Whether nothing but fc_* settings differ, so that b may replace a in place. */
+/* Whether nothing but fc_* settings differ, so that b may replace a in place.
+ */
 bool rule_same_service(const struct rule *a, const struct rule *b);
 
 /* What spans members of one rule. NULL, or what is wrong. */

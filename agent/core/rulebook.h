@@ -44,14 +44,16 @@ void rulebook_fini(struct rulebook *b);
 MUST_CHECK struct service *rulebook_add(struct rulebook *b, struct rule *rule);
 
 /* Takes the rule in place of the stored one, whose key it has. */
-void rulebook_replace(struct rulebook *b, struct service *s,
-		      struct rule *rule);
+void rulebook_replace(struct rulebook *b, struct service *s, struct rule *rule);
 
 void rulebook_remove(struct rulebook *b, struct service *s);
 
 /* The stored rule with that key, or NULL. */
-struct service *rulebook_find(const struct rulebook *b,
-			      const struct rule *key);
+struct service *rulebook_find(const struct rulebook *b, const struct rule *key);
+
+/* The rules of that name, one after the other; NULL at the end. */
+struct service *rulebook_named(const struct rulebook *b, struct text name);
+struct service *rulebook_next_named(const struct service *s);
 
 /* The rule that a request falls under (interface 6.1), or NULL. */
 struct service *rulebook_match(const struct rulebook *b,

@@ -78,8 +78,7 @@ struct settings_effective {
 extern const struct setting settings_table[SETTING_COUNT];
 
 uint32_t setting_get(const struct settings *s, const struct setting *def);
-void setting_set(struct settings *s, const struct setting *def,
-		 uint32_t value);
+void setting_set(struct settings *s, const struct setting *def, uint32_t value);
 
 /* NULL when no setting of a rule has that name. */
 const struct setting *setting_find(struct text rule_name);

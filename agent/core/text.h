@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
 	const char *at; /* borrowed */
@@ -38,5 +39,11 @@ struct text text_cut(struct text *rest, char sep);
  */
 bool text_number(struct text t, unsigned long long max,
 		 unsigned long long *value);
+
+/* Room that text_host_port() needs beyond the length of host. */
+#define TEXT_PORT_MAX 7
+
+/* Writes "host:port", terminated, to out, which has room for it. */
+void text_host_port(char *out, const char *host, uint16_t port);
 
 #endif

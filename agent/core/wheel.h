@@ -23,12 +23,13 @@
 
 /* Embed one in each object; set it to zero once. */
 struct wheel_node {
-	LIST_ENTRY(wheel_node) link;
+	TAILQ_ENTRY(wheel_node) link;
 	usec_t deadline;
+	uint64_t slot; /* counted from time 0 */
 	bool set;
 };
 
-LIST_HEAD(wheel_slot, wheel_node);
+TAILQ_HEAD(wheel_slot, wheel_node);
 
 struct wheel {
 	struct wheel_slot slot[WHEEL_SLOTS];

@@ -15,8 +15,12 @@
 #define PRINTF_LIKE(format, first)                                             \
 	__attribute__((format(printf, format, first)))
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO,
-		 LOG_LEVEL_DEBUG };
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG
+};
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* Once, before the first line. */

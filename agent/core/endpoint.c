@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/endpoint.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "agent/core/request.h"
+
+void
+endpoint_init(struct endpoint *e, const struct rule_endpoint *declared)
+{
+	memset(e, 0, sizeof(*e));
+	e->address = declared->address;
+	e->port = declared->port;
+	e->weight = declared->weight > 0 ? declared->weight : 1;
+	e->role = declared->role;
+	e->up = true;
+	TAILQ_INIT(&e->executing);
+	assert(strlen(declared->ip) + TEXT_PORT_MAX <= sizeof(e->server));
+	text_host_port(e->server, declared->ip, declared->port);
+}
+
+void
+endpoint_name(struct endpoint *e, struct text server)
+{
+	if (server.len == 0 || server.len >= sizeof(e->server))
+		return;
+	memcpy(e->server, server.at, server.len);
+	e->server[server.len] = '\0';
+}
+
+bool
+endpoint_is_eligible(const struct endpoint *e)
+{
+	return e->up;
+}
+
+bool
+endpoint_has_room(const struct endpoint *e, uint32_t ceiling)
+{
+	return ceiling == 0 || e->units < ceiling;
+}
+
+bool
+endpoint_is_lighter(const struct endpoint *a, const struct endpoint *b)
+{
+	/* units / weight, without dividing */
+	return (uint64_t)a->units * b->weight < (uint64_t)b->units * a->weight;
+}
+
+/* How many of its units were there at that time. */
+static uint32_t
+units_since(const struct endpoint *e, usec_t time, uint32_t most)
+{
+	const struct request *r;
+	uint32_t n = 0;
+
+	TAILQ_FOREACH (r, &e->executing, executing) {
+		if (n == most || r->admitted > time)
+			break;
+		n++;
+	}
+	return n;
+}
+
+uint32_t
+endpoint_look(struct endpoint *e, uint32_t sessions, usec_t now)
+{
+	uint32_t lost = e->units > sessions ? e->units - sessions : 0;
+	const size_t oldest = ENDPOINT_LOOKS - 1;
+
+	memmove(&e->excess[1], &e->excess[0], oldest * sizeof(e->excess[0]));
+	memmove(&e->looked[1], &e->looked[0], oldest * sizeof(e->looked[0]));
+	e->excess[0] = lost;
+	e->looked[0] = now;
+
+	for (size_t i = 1; i < ENDPOINT_LOOKS; i++)
+		if (e->excess[i] < lost)
+			lost = e->excess[i];
+	return units_since(e, e->looked[oldest], lost);
+}

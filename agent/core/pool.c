@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *
+service_text(const struct rule *rule)
+{
+	char *text = malloc(strlen(rule->external_ip) + TEXT_PORT_MAX);
+
+	if (text != NULL)
+		text_host_port(text, rule->external_ip, rule->port);
+	return text;
+}
+
+static bool
+is_label_char(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       (c >= '0' && c <= '9') || strchr("._-", c) != NULL;
+}
+
+/* The rule's key without its address, fit for a label (contract 7). */
+static void
+write_label(char label[POOL_LABEL_MAX], const struct rule *rule)
+{
+	const char *const parts[] = { rule->host, rule->path_prefix,
+				      rule->model };
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		const char *c = parts[i];
+
+		if (n > 0 && *c != '\0' && n < POOL_LABEL_MAX - 1)
+			label[n++] = '_';
+		for (; *c != '\0' && n < POOL_LABEL_MAX - 1; c++)
+			label[n++] = is_label_char(*c) ? *c : '_';
+	}
+	if (n == 0)
+		label[n++] = '-';
+	label[n] = '\0';
+}
+
+struct pool *
+pool_new(const struct rule *rule, const struct settings_env *env)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	queue_init(&p->queue);
+	p->disaggregated = rule->disaggregated;
+	p->service = service_text(rule);
+	p->backend = strdup(rule->name);
+	p->endpoints = calloc(rule->endpoint_count + 1, sizeof(*p->endpoints));
+	if (p->service == NULL || p->backend == NULL || p->endpoints == NULL) {
+		pool_free(&p);
+		return NULL;
+	}
+	write_label(p->label, rule);
+	p->endpoint_count = rule->endpoint_count;
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		endpoint_init(&p->endpoints[i], &rule->endpoints[i]);
+	pool_configure(p, &rule->declared, env);
+	return p;
+}
+
+struct endpoint *
+pool_endpoint(const struct pool *p, const struct address *address,
+	      uint16_t port)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+
+		if (e->port == port && address_equals(&e->address, address))
+			return e;
+	}
+	return NULL;
+}
+
+void
+pool_inherit(struct pool *p, const struct pool *from)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+		const struct endpoint *old =
+			pool_endpoint(from, &e->address, e->port);
+
+		if (old == NULL)
+			continue;
+		e->up = old->up;
+		endpoint_name(e, text_of(old->server));
+	}
+}
+
+void
+pool_free(struct pool **pool)
+{
+	struct pool *p = *pool;
+
+	if (p == NULL)
+		return;
+	assert(p->units == 0);
+	queue_fini(&p->queue);
+	free(p->service);
+	free(p->backend);
+	free(p->endpoints);
+	free(p);
+	*pool = NULL;
+}
+
+void
+pool_configure(struct pool *p, const struct settings *declared,
+	       const struct settings_env *env)
+{
+	settings_resolve(&p->effective, declared, env);
+}
+
+enum mode
+pool_mode(const struct pool *p)
+{
+	return (enum mode)p->effective.value.mode;
+}
+
+uint32_t
+pool_ceiling(const struct pool *p)
+{
+	return p->effective.value.max_outstanding;
+}
+
+bool
+pool_has_room(const struct pool *p)
+{
+	uint32_t ceiling = pool_ceiling(p);
+
+	return ceiling == 0 || p->units < ceiling;
+}
+
+uint32_t
+pool_endpoint_ceiling(const struct pool *p, enum role role)
+{
+	switch (role) {
+	case ROLE_NORMAL:
+		return p->effective.value.ep_max_inflight;
+	case ROLE_PREFILL:
+		return p->effective.value.prefill_max_inflight;
+	case ROLE_DECODE:
+		return p->effective.value.decode_max_inflight;
+	}
+	assert(!"unknown role");
+	return 0;
+}
+
+enum role
+pool_serving_role(const struct pool *p)
+{
+	return p->disaggregated ? ROLE_DECODE : ROLE_NORMAL;
+}
+
+static void
+keep_lighter(struct endpoint **best, struct endpoint *e)
+{
+	if (*best == NULL || endpoint_is_lighter(e, *best))
+		*best = e;
+}
+
+enum pick
+pool_pick(struct pool *p, struct endpoint **endpoint)
+{
+	enum role role = pool_serving_role(p);
+	uint32_t ceiling = pool_endpoint_ceiling(p, role);
+	struct endpoint *free_one = NULL;
+	struct endpoint *any = NULL;
+
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		size_t at = (p->rotation + i) % p->endpoint_count;
+		struct endpoint *e = &p->endpoints[at];
+
+		if (e->role != role || !endpoint_is_eligible(e))
+			continue;
+		keep_lighter(&any, e);
+		if (endpoint_has_room(e, ceiling))
+			keep_lighter(&free_one, e);
+	}
+	*endpoint = free_one != NULL ? free_one : any;
+	if (any == NULL)
+		return PICK_NONE_ELIGIBLE;
+	return free_one != NULL ? PICK_FOUND : PICK_ALL_FULL;
+}
+
+void
+pool_take(struct pool *p, struct endpoint *endpoint, struct request *r)
+{
+	r->endpoint = endpoint;
+	p->units++;
+	if (endpoint == NULL)
+		return;
+	endpoint->units++;
+	TAILQ_INSERT_TAIL(&endpoint->executing, r, executing);
+	p->rotation = (size_t)(endpoint - p->endpoints) + 1;
+}
+
+void
+pool_give_back(struct pool *p, struct request *r)
+{
+	assert(p->units > 0);
+	p->units--;
+	if (r->endpoint == NULL)
+		return;
+	assert(r->endpoint->units > 0);
+	r->endpoint->units--;
+	TAILQ_REMOVE(&r->endpoint->executing, r, executing);
+	r->endpoint = NULL;
+}
+
+/* Of those that were run after a wait, rounded up (contract 4.10). */
+static uint32_t
+mean_wait_seconds(const struct pool *p)
+{
+	usec_t mean;
+
+	if (p->waits.count == 0)
+		return 1;
+	mean = p->waits.sum / p->waits.count;
+	mean = (mean + USEC_PER_SEC - 1) / USEC_PER_SEC;
+	if (mean < 1)
+		return 1;
+	return mean > 30 ? 30 : (uint32_t)mean;
+}
+
+uint32_t
+pool_retry_after(const struct pool *p, enum retry_rule rule)
+{
+	switch (rule) {
+	case RETRY_ONE:
+		return 1;
+	case RETRY_MEAN:
+		return mean_wait_seconds(p);
+	case RETRY_FIVE:
+		return 5;
+	}
+	assert(!"unknown retry rule");
+	return 1;
+}
+
+static uint64_t
+units_of_role(const struct pool *p, enum role role)
+{
+	uint64_t units = 0;
+
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		if (p->endpoints[i].role == role)
+			units += p->endpoints[i].units;
+	return units;
+}
+
+static uint64_t
+inflight(const struct pool *p, enum metric_role role)
+{
+	switch (role) {
+	case METRIC_ROLE_SERVICE:
+		return p->units;
+	case METRIC_ROLE_NORMAL:
+		return units_of_role(p, ROLE_NORMAL);
+	case METRIC_ROLE_PREFILL:
+		return units_of_role(p, ROLE_PREFILL);
+	case METRIC_ROLE_DECODE:
+		return units_of_role(p, ROLE_DECODE);
+	case METRIC_ROLE_QUEUE:
+		return p->queue.len;
+	}
+	assert(!"unknown role");
+	return 0;
+}
+
+static uint64_t
+limit(const struct pool *p, enum metric_role role)
+{
+	switch (role) {
+	case METRIC_ROLE_SERVICE:
+		return p->effective.value.max_outstanding;
+	case METRIC_ROLE_NORMAL:
+		return pool_endpoint_ceiling(p, ROLE_NORMAL);
+	case METRIC_ROLE_PREFILL:
+		return pool_endpoint_ceiling(p, ROLE_PREFILL);
+	case METRIC_ROLE_DECODE:
+		return pool_endpoint_ceiling(p, ROLE_DECODE);
+	case METRIC_ROLE_QUEUE:
+		return p->effective.value.queue_depth;
+	}
+	assert(!"unknown role");
+	return 0;
+}
+
+uint64_t
+pool_metric(const struct pool *p, enum metric_id id, size_t value)
+{
+	switch ((int)id) {
+	case METRIC_mode:
+		return (uint64_t)pool_mode(p) - MODE_OFF;
+	case METRIC_inflight:
+		return inflight(p, (enum metric_role)value);
+	case METRIC_limit:
+		return limit(p, (enum metric_role)value);
+	case METRIC_queued:
+		return p->queue.len;
+	case METRIC_decisions:
+		return p->decisions[value];
+	case METRIC_effective_limit:
+		return pool_ceiling(p);
+	case METRIC_reclaimed:
+		return p->reclaimed;
+	default:
+		assert(!"not a number of a pool");
+		return 0;
+	}
+}
