@@ -17,9 +17,14 @@
 struct haproxy_info {
 	uint64_t pid;
 	uint64_t dropped_logs;
-	uint64_t uptime; /* seconds */
+	uint64_t connections; /* of clients */
 	bool stopping;
 };
+
+/*
+ * Either answer may stand behind empty lines and prompts. Of what follows its
+ * end nothing is read, so one can be read behind the other.
+ */
 
 /*
  * Reads "Name: value" lines up to the empty one that ends them and leaves

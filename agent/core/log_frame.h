@@ -6,9 +6,10 @@
  * Lines in a stream of bytes, each either counted ("12 <14>hello wor", RFC
  * 6587) or ended by a newline.
  *
- * A message is counted if it begins with a count that reaches over no newline
- * but its own last byte; a line that happens to begin with a number is told
- * apart by that.
+ * A message is counted if it begins with a count of at most LOG_LINE_MAX, a
+ * space, and so many bytes with no newline but as the last of them, and if
+ * what follows may begin another. So a line that begins with a number is a
+ * line all the same, unless the number happens to fit.
  */
 
 #include <stdbool.h>

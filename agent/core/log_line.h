@@ -5,9 +5,11 @@
 /*
  * The line that HAProxy logs at the end of a request (interface 3).
  *
- * What the client chose, such as the path, may stand in the fields of the
+ * What the client chose, such as a header, may stand in the fields of the
  * access log before the word "admission", never behind it. So the last such
- * word is the gate's, and no client can forge the end of another's request.
+ * word is the gate's, and only fields may follow it, none of them twice: a
+ * client cannot forge the end of another's request, not even in the line of a
+ * request that the gate was never asked about.
  */
 
 #include <stdbool.h>
@@ -25,8 +27,7 @@ struct log_line {
 };
 
 /*
- * False, and *out untouched, where the line is not for the gate: it has not
- * the word, or it was cut before the end of the id.
+ * False, and *out untouched, where the line is not for the gate or has no id.
  */
 bool log_line_parse(struct text line, struct log_line *out);
 
