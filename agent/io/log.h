@@ -7,13 +7,12 @@
  * The text is fixed and data go in the values, so that one can grep.
  */
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 #include "agent/core/base.h"
 
-#define PRINTF_LIKE(format, first)                                             \
-	__attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(format_at, first)                                          \
+	__attribute__((format(printf, format_at, first)))
 
 enum log_level {
 	LOG_LEVEL_ERROR,
@@ -40,7 +39,8 @@ void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
  */
 struct log_limit {
 	usec_t next;
-	unsigned long skipped; /* since the line before */
+	unsigned long skipped;  /* between the last two lines */
+	unsigned long skipping; /* since the last line */
 };
 
 /* Whether to write now; counts as skipped where not. */
