@@ -9,6 +9,7 @@ wheel_init(struct wheel *wheel, usec_t now)
 	for (size_t i = 0; i < WHEEL_SLOTS; i++)
 		TAILQ_INIT(&wheel->slot[i]);
 	wheel->turned = now / WHEEL_SLOT_USEC;
+	wheel->next = wheel->turned;
 	wheel->len = 0;
 }
 
@@ -31,7 +32,8 @@ wheel_set(struct wheel *wheel, struct wheel_node *node, usec_t deadline)
 	node->slot = number;
 	node->set = true;
 	TAILQ_INSERT_TAIL(slot_at(wheel, number), node, link);
-	wheel->len++;
+	if (wheel->len++ == 0 || number < wheel->next)
+		wheel->next = number;
 }
 
 void
@@ -55,6 +57,17 @@ expired_in(struct wheel_slot *slot, usec_t now)
 	return NULL;
 }
 
+/* Finds the next slot with a node in it, at most one round away. */
+static void
+look_ahead(struct wheel *wheel)
+{
+	wheel->next = wheel->turned;
+	if (wheel->len == 0)
+		return;
+	while (TAILQ_EMPTY(slot_at(wheel, wheel->next)))
+		wheel->next++;
+}
+
 struct wheel_node *
 wheel_expired(struct wheel *wheel, usec_t now)
 {
@@ -73,9 +86,11 @@ wheel_expired(struct wheel *wheel, usec_t now)
 			return node;
 		}
 		if (wheel->turned >= last)
-			return NULL;
+			break;
 		wheel->turned++;
 	}
+	look_ahead(wheel);
+	return NULL;
 }
 
 usec_t
@@ -83,12 +98,5 @@ wheel_wakeup(const struct wheel *wheel)
 {
 	if (wheel->len == 0)
 		return USEC_NEVER;
-	for (uint64_t i = 0; i < WHEEL_SLOTS; i++) {
-		uint64_t number = wheel->turned + i;
-
-		if (!TAILQ_EMPTY(&wheel->slot[number % WHEEL_SLOTS]))
-			return (number + 1) * WHEEL_SLOT_USEC;
-	}
-	assert(!"a set node is in no slot");
-	return USEC_NEVER;
+	return (wheel->next + 1) * WHEEL_SLOT_USEC;
 }

@@ -34,6 +34,7 @@ TAILQ_HEAD(wheel_slot, wheel_node);
 struct wheel {
 	struct wheel_slot slot[WHEEL_SLOTS];
 	uint64_t turned; /* slots gone by since time 0 */
+	uint64_t next;   /* no node is in a slot before this one */
 	size_t len;
 };
 

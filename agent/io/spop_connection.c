@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/spop_connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/core/gate.h"
+#include "agent/io/admission_message.h"
+#include "agent/io/spop_server.h"
+#include "agent/io/turn.h"
+
+/* What is read at a time, besides the head of a frame. */
+#define INPUT_BYTES ((size_t)64 * 1024)
+
+/* What is sent at a time; no frame of ours is larger than a part of it. */
+#define OUTPUT_BYTES ((size_t)64 * 1024)
+#define FRAME_BYTES ((size_t)8 * 1024)
+
+/* ---- closing ---- */
+
+static uint64_t *
+count_of(struct spop_hub *hub, enum metric_id id)
+{
+	return &hub->gate->metrics.value[id][0];
+}
+
+static void
+drop_unsent(struct spop_connection *c)
+{
+	if (c->unsent == NULL)
+		return;
+	evbuffer_free(c->unsent);
+	c->unsent = NULL;
+	event_free(c->writable);
+	c->writable = NULL;
+	c->hub->busy--;
+}
+
+/* Every end of a connection comes through here. */
+static void
+bury(struct spop_connection *c, const char *reason)
+{
+	struct spop_hub *hub = c->hub;
+
+	if (c->fd < 0)
+		return;
+	log_debug("spop: connection closed fd=%d reason=\"%s\"", c->fd, reason);
+	gate_peer_lost(hub->gate, &c->peer);
+	if (hub->writing == c) {
+		hub->writing = NULL;
+		hub->writer.len = 0;
+	}
+	drop_unsent(c);
+	event_free(c->readable);
+	free(c->head);
+	close(c->fd);
+	c->fd = -1;
+	LIST_REMOVE(c, link);
+	LIST_INSERT_HEAD(&hub->graveyard, c, link);
+	(*count_of(hub, METRIC_spop_connections))--;
+}
+
+/* An end that the peer is to blame for. */
+static void
+refuse(struct spop_connection *c, const char *reason)
+{
+	struct spop_hub *hub = c->hub;
+
+	(*count_of(hub, METRIC_spop_closed))++;
+	if (log_limit(&hub->refused, turn_enter(hub->turn)))
+		log_warnx("spop: connection refused fd=%d reason=\"%s\" "
+			  "skipped=%lu",
+			  c->fd, reason, hub->refused.skipped);
+	bury(c, reason);
+}
+
+/* ---- sending ---- */
+
+static void on_writable(evutil_socket_t fd, short what, void *arg);
+
+static bool
+make_unsent(struct spop_connection *c)
+{
+	struct evbuffer *unsent = evbuffer_new();
+	struct event *writable = event_new(
+		c->hub->base, c->fd, EV_WRITE | EV_PERSIST, on_writable, c);
+
+	if (unsent == NULL || writable == NULL ||
+	    event_add(writable, NULL) != 0) {
+		if (unsent != NULL)
+			evbuffer_free(unsent);
+		if (writable != NULL)
+			event_free(writable);
+		return false;
+	}
+	c->unsent = unsent;
+	c->writable = writable;
+	c->hub->busy++;
+	return true;
+}
+
+/* Keeps what the socket does not take now. */
+static bool
+keep_unsent(struct spop_connection *c, const uint8_t *bytes, size_t len)
+{
+	if (c->unsent == NULL && !make_unsent(c))
+		return false;
+	return evbuffer_add(c->unsent, bytes, len) == 0;
+}
+
+static void
+send_bytes(struct spop_connection *c, const uint8_t *bytes, size_t len)
+{
+	ssize_t sent = 0;
+
+	if (c->unsent == NULL) {
+		sent = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+			bury(c, strerror(errno));
+			return;
+		}
+	}
+	if (sent < 0)
+		sent = 0;
+	if ((size_t)sent == len)
+		return;
+	if (!keep_unsent(c, bytes + sent, len - (size_t)sent))
+		refuse(c, "no memory for its answers");
+	else if (evbuffer_get_length(c->unsent) > SPOP_SERVER_UNREAD_MAX)
+		refuse(c, "does not read its answers");
+}
+
+static void
+flush(struct spop_hub *hub)
+{
+	struct spop_connection *c = hub->writing;
+	size_t len = hub->writer.len;
+
+	hub->writing = NULL;
+	hub->writer.len = 0;
+	if (c != NULL && len > 0)
+		send_bytes(c, hub->writer.buf, len);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct spop_connection *c = arg;
+
+	(void)what;
+	turn_enter(c->hub->turn);
+	if (evbuffer_write(c->unsent, fd) < 0 && errno != EAGAIN &&
+	    errno != EINTR)
+		bury(c, strerror(errno));
+	else if (evbuffer_get_length(c->unsent) == 0)
+		drop_unsent(c);
+}
+
+/*
+ * The writer, with room for one frame to this connection; NULL when the
+ * connection ended over what was written before.
+ */
+static struct spop_writer *
+writer_to(struct spop_connection *c)
+{
+	struct spop_hub *hub = c->hub;
+
+	if (hub->writing != c ||
+	    hub->writer.cap - hub->writer.len < FRAME_BYTES)
+		flush(hub);
+	if (c->fd < 0)
+		return NULL;
+	hub->writing = c;
+	return &hub->writer;
+}
+
+static void
+say_goodbye(struct spop_connection *c, enum spop_status status)
+{
+	struct spop_writer *w = writer_to(c);
+
+	if (w == NULL)
+		return;
+	/* What was written before goes out even where this has no room. */
+	(void)!spop_session_disconnect(&c->session, w, status, NULL);
+	flush(c->hub);
+}
+
+/* Tells the peer what it did, and ends it. */
+static void
+fail(struct spop_connection *c, int error)
+{
+	say_goodbye(c, spop_status_of(error));
+	/* Unread bytes would turn the goodbye into a reset. */
+	if (c->fd >= 0) {
+		shutdown(c->fd, SHUT_WR);
+		(void)!recv(c->fd, c->hub->input, c->hub->input_cap,
+			    MSG_DONTWAIT);
+	}
+	if (c->fd >= 0)
+		refuse(c, spop_strerror(error));
+}
+
+/* ---- questions ---- */
+
+static void
+sent_ack(struct spop_connection *c, int rc)
+{
+	if (rc < 0)
+		fail(c, rc);
+	else
+		(*count_of(c->hub, METRIC_spop_acks))++;
+}
+
+void
+spop_connection_answer(struct spop_connection *c, const struct asker *to,
+		       const struct answer *answer)
+{
+	struct spop_writer *w = writer_to(c);
+
+	if (w == NULL)
+		return;
+	sent_ack(c, admission_message_answer(&c->session, w, to, answer,
+					     c->hub->gate->options.epoch));
+}
+
+static void
+answer_unusable(struct spop_connection *c, const struct asker *to,
+		const struct question *q, usec_t now)
+{
+	struct spop_hub *hub = c->hub;
+	struct spop_writer *w = writer_to(c);
+	const char *cause = metric_label_row(LABEL_UNUSABLE)->values[q->why];
+
+	metrics_count(&hub->gate->metrics, METRIC_spop_unusable, q->why);
+	if (log_limit(&hub->unusable, now))
+		log_warnx("spop: message not usable cause=%s skipped=%lu",
+			  cause, hub->unusable.skipped);
+	if (w != NULL)
+		sent_ack(c, admission_message_unusable(&c->session, w, to, q));
+}
+
+static void
+on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
+{
+	struct asker to = { &c->peer, event->stream_id, event->frame_id };
+	struct question q;
+	struct answer answer;
+	int rc = admission_message_read(event->payload, &q);
+
+	(*count_of(c->hub, METRIC_spop_notifies))++;
+	if (rc < 0) {
+		fail(c, rc);
+		return;
+	}
+	if (!q.usable) {
+		answer_unusable(c, &to, &q, now);
+		return;
+	}
+	q.ask.asker = to;
+	if (gate_ask(c->hub->gate, &q.ask, now, &answer) != VERDICT_WAIT)
+		spop_connection_answer(c, &to, &answer);
+}
+
+static void
+on_hello(struct spop_connection *c, const struct spop_event *event)
+{
+	struct spop_writer *w = writer_to(c);
+	int rc;
+
+	if (w == NULL)
+		return;
+	rc = spop_session_hello_agent(&c->session, w);
+	if (rc < 0) {
+		fail(c, rc);
+		return;
+	}
+	log_debug("spop: hello fd=%d max_frame_size=%u healthcheck=%d", c->fd,
+		  spop_session_limit(&c->session), event->hello.healthcheck);
+	/* It has greeted, so it may be silent for as long as it likes. */
+	event_remove_timer(c->readable);
+}
+
+static void
+on_event(struct spop_connection *c, const struct spop_event *event, usec_t now)
+{
+	switch (event->type) {
+	case SPOP_EVENT_HELLO:
+		on_hello(c, event);
+		break;
+	case SPOP_EVENT_NOTIFY:
+		on_notify(c, event, now);
+		break;
+	case SPOP_EVENT_DISCONNECT:
+		say_goodbye(c, SPOP_STATUS_NORMAL);
+		bury(c, "peer said goodbye");
+		break;
+	case SPOP_EVENT_ACK:
+	case SPOP_EVENT_FRAGMENT:
+	case SPOP_EVENT_ABORT:
+	case SPOP_EVENT_IGNORED:
+		break;
+	}
+}
+
+/* ---- reading ---- */
+
+static bool
+grow_input(struct spop_hub *hub, size_t cap)
+{
+	uint8_t *input;
+
+	if (cap <= hub->input_cap)
+		return true;
+	input = realloc(hub->input, cap);
+	if (input == NULL)
+		return false;
+	hub->input = input;
+	hub->input_cap = cap;
+	return true;
+}
+
+/* Returns how many bytes stand in the input, 0 when there is nothing new. */
+static size_t
+fill(struct spop_connection *c)
+{
+	struct spop_hub *hub = c->hub;
+	ssize_t n;
+
+	if (!grow_input(hub, c->head_len + INPUT_BYTES)) {
+		refuse(c, "no memory to read it");
+		return 0;
+	}
+	n = recv(c->fd, hub->input + c->head_len, hub->input_cap - c->head_len,
+		 MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		bury(c, n == 0 ? "peer closed" : strerror(errno));
+		return 0;
+	}
+	if (c->head_len > 0)
+		memcpy(hub->input, c->head, c->head_len);
+	return c->head_len + (size_t)n;
+}
+
+/* Keeps the head of a frame until the rest of it comes. */
+static void
+keep_head(struct spop_connection *c, const uint8_t *bytes, size_t len)
+{
+	uint8_t *head = NULL;
+
+	if (len > 0) {
+		head = realloc(c->head, len);
+		if (head == NULL) {
+			refuse(c, "no memory for its frame");
+			return;
+		}
+		memcpy(head, bytes, len);
+	} else {
+		free(c->head);
+	}
+	c->head = head;
+	c->head_len = len;
+}
+
+static void
+consume(struct spop_connection *c, size_t len, usec_t now)
+{
+	const uint8_t *input = c->hub->input;
+	struct spop_event event;
+	size_t used = 0;
+
+	while (c->fd >= 0 && used < len) {
+		int rc = spop_session_feed(&c->session, input + used,
+					   len - used, &event);
+
+		if (rc == 0)
+			break;
+		if (rc < 0) {
+			fail(c, rc);
+			return;
+		}
+		used += (size_t)rc;
+		on_event(c, &event, now);
+	}
+	if (c->fd >= 0)
+		keep_head(c, input + used, len - used);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct spop_connection *c = arg;
+	usec_t now = turn_enter(c->hub->turn);
+	size_t len;
+
+	(void)fd;
+	if (what & EV_TIMEOUT) {
+		refuse(c, "does not greet");
+		return;
+	}
+	len = fill(c);
+	if (len > 0)
+		consume(c, len, now);
+}
+
+/* ---- lifecycle ---- */
+
+void
+spop_connection_open(struct spop_hub *hub, int fd)
+{
+	struct timeval patience = { SPOP_SERVER_HELLO_SECONDS, 0 };
+	struct spop_connection *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		close(fd);
+		return;
+	}
+	c->hub = hub;
+	c->fd = fd;
+	c->readable =
+		event_new(hub->base, fd, EV_READ | EV_PERSIST, on_readable, c);
+	if (c->readable == NULL || event_add(c->readable, &patience) != 0) {
+		if (c->readable != NULL)
+			event_free(c->readable);
+		close(fd);
+		free(c);
+		return;
+	}
+	spop_session_init(&c->session, SPOP_AGENT);
+	LIST_INIT(&c->peer.waiters);
+	LIST_INSERT_HEAD(&hub->open, c, link);
+	(*count_of(hub, METRIC_spop_connections))++;
+}
+
+struct spop_connection *
+spop_connection_of(struct peer *peer)
+{
+	return CONTAINER_OF(peer, struct spop_connection, peer);
+}
+
+bool
+spop_hub_init(struct spop_hub *hub, struct event_base *base, struct turn *turn,
+	      struct gate *gate)
+{
+	uint8_t *output = malloc(OUTPUT_BYTES);
+
+	*hub = (struct spop_hub){ .base = base, .turn = turn, .gate = gate };
+	LIST_INIT(&hub->open);
+	LIST_INIT(&hub->graveyard);
+	if (output == NULL)
+		return false;
+	spop_writer_init(&hub->writer, output, OUTPUT_BYTES);
+	return true;
+}
+
+void
+spop_hub_settle(struct spop_hub *hub)
+{
+	struct spop_connection *c;
+
+	flush(hub);
+	while ((c = LIST_FIRST(&hub->graveyard)) != NULL) {
+		LIST_REMOVE(c, link);
+		free(c);
+	}
+}
+
+void
+spop_hub_fini(struct spop_hub *hub)
+{
+	struct spop_connection *c;
+
+	while ((c = LIST_FIRST(&hub->open)) != NULL) {
+		say_goodbye(c, SPOP_STATUS_NORMAL);
+		bury(c, "shutting down");
+	}
+	spop_hub_settle(hub);
+	free(hub->input);
+	free(hub->writer.buf);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of contents: settings, core, adapters, ready, run, and all of it
+ * closed in reverse.
+ */
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "agent/core/gate.h"
+#include "agent/io/api.h"
+#include "agent/io/clock.h"
+#include "agent/io/haproxy_api.h"
+#include "agent/io/listen_text.h"
+#include "agent/io/log.h"
+#include "agent/io/log_receiver.h"
+#include "agent/io/options.h"
+#include "agent/io/rules_json.h"
+#include "agent/io/spop_server.h"
+#include "agent/io/ticker.h"
+#include "agent/io/turn.h"
+
+/* How long answers may take to leave once the program was told to end. */
+#define FAREWELL_SECONDS 2
+
+struct app {
+	struct options options;
+	struct event_base *base;
+	struct turn *turn;
+	struct gate *gate;
+	struct ticker *ticker;
+	struct spop_server *spop;
+	struct log_receiver *lines;
+	struct haproxy_api *haproxy;
+	struct api *api;
+	struct event *on_signal[3];
+	bool ending;
+};
+
+static bool
+wrong(const char *what, const char *value, const char *why)
+{
+	log_err("%s: %s value=\"%s\"", what, why, value);
+	return false;
+}
+
+/* ---- settings ---- */
+
+static const char *
+environment(const char *name)
+{
+	return getenv(name);
+}
+
+static struct gate *
+make_gate(const struct options *options)
+{
+	struct gate_options gate = { .backend = options->haproxy_backend };
+	struct settings_env env;
+
+	/* Against HAProxy's own sessions a unit's age proves nothing. */
+	gate.unit_max_age = options->haproxy_sockets.count > 0
+				    ? USEC_NEVER
+				    : options->unit_max_age;
+	if (getrandom(&gate.epoch, sizeof(gate.epoch), 0) < 0 ||
+	    getrandom(gate.hash_key, sizeof(gate.hash_key), 0) < 0)
+		return NULL;
+	settings_env_read(&env, environment);
+	return gate_new(&gate, &env, clock_now());
+}
+
+static bool
+load_rules(struct app *app)
+{
+	const char *path = app->options.rules;
+	size_t faults;
+
+	if (path == NULL)
+		return true;
+	faults = rules_load_file(app->gate, path, clock_now());
+	return faults == 0 || wrong("rules", path, "not loaded");
+}
+
+/* As many connections as the system lets us have. */
+static void
+raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		log_warn("descriptors: limit not raised");
+}
+
+/* ---- adapters ---- */
+
+static bool
+parse_address(const char *what, const char *text, struct listen_address *at)
+{
+	const char *why = listen_address_parse(text, at);
+
+	return why == NULL || wrong(what, text, why);
+}
+
+static bool
+cannot_listen(const char *what, const char *text, const char *step)
+{
+	log_err("%s: cannot listen value=\"%s\" step=%s error=\"%s\"", what,
+		text, step, strerror(errno));
+	return false;
+}
+
+static int
+open_listener(const char *what, const char *text)
+{
+	struct listen_address at;
+	char bound[LISTEN_TEXT_MAX];
+	const char *step;
+	int fd;
+
+	if (!parse_address(what, text, &at))
+		return -1;
+	fd = listen_open(&at, SOCK_STREAM, &step);
+	if (fd < 0) {
+		cannot_listen(what, text, step);
+		return -1;
+	}
+	if (listen_bound(fd, &at)) {
+		listen_address_format(&at, bound);
+		log_info("listening %s=%s", what, bound);
+	}
+	return fd;
+}
+
+static bool
+open_spop(struct app *app)
+{
+	const struct option_list *list = &app->options.spop_listen;
+
+	app->spop = spop_server_open(app->base, app->turn, app->gate);
+	if (app->spop == NULL)
+		return false;
+	for (size_t i = 0; i < list->count; i++) {
+		int fd = open_listener("spop", list->value[i]);
+
+		if (fd < 0)
+			return false;
+		if (!spop_server_listen(app->spop, fd)) {
+			listen_close(fd);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+open_lines(struct app *app)
+{
+	const char *text = app->options.log_listen;
+	struct listen_address at;
+	const char *step;
+
+	if (!parse_address("log", text, &at))
+		return false;
+	app->lines =
+		log_receiver_open(app->base, app->turn, app->gate, &at, &step);
+	if (app->lines == NULL)
+		return cannot_listen("log", text, step);
+	log_info("listening log=%s", log_receiver_address(app->lines));
+	return true;
+}
+
+static bool
+open_api(struct app *app)
+{
+	struct api_options options = {
+		.gate = app->gate,
+		.turn = app->turn,
+		.version = SPOA_VERSION,
+		.request_buffer_kib = app->options.request_buffer_kib,
+	};
+	int fd = open_listener("api", app->options.api_listen);
+
+	if (fd < 0)
+		return false;
+	app->api = api_open(app->base, fd, &options);
+	if (app->api == NULL)
+		listen_close(fd);
+	return app->api != NULL;
+}
+
+static bool
+open_haproxy(struct app *app)
+{
+	const struct option_list *list = &app->options.haproxy_sockets;
+	struct listen_address at[OPTIONS_LIST_MAX];
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!parse_address("haproxy-socket", list->value[i], &at[i]))
+			return false;
+	if (list->count == 0)
+		return true;
+	app->haproxy = haproxy_api_open(app->base, app->turn, app->gate, at,
+					list->count);
+	return app->haproxy != NULL;
+}
+
+/* ---- running ---- */
+
+static void
+end_turn(void *arg, usec_t now)
+{
+	struct app *app = arg;
+
+	spop_server_deliver(app->spop);
+	ticker_set(app->ticker, now);
+	if (app->ending && !spop_server_is_busy(app->spop))
+		event_base_loopbreak(app->base);
+}
+
+static void
+on_end(evutil_socket_t sig, short what, void *arg)
+{
+	struct timeval longest = { FAREWELL_SECONDS, 0 };
+	struct app *app = arg;
+	usec_t now = turn_enter(app->turn);
+
+	(void)what;
+	log_info("ending: waiters are told signal=%d", (int)sig);
+	app->ending = true;
+	api_set_ready(app->api, false);
+	spop_server_stop_listening(app->spop);
+	gate_drain(app->gate, now);
+	event_base_loopexit(app->base, &longest);
+}
+
+static void
+on_hangup(evutil_socket_t sig, short what, void *arg)
+{
+	(void)sig;
+	(void)what;
+	(void)arg;
+	log_info("hangup: no file to reopen");
+}
+
+static bool
+watch_signals(struct app *app)
+{
+	static const struct {
+		int number;
+		event_callback_fn call;
+	} signals[] = { { SIGTERM, on_end },
+			{ SIGINT, on_end },
+			{ SIGHUP, on_hangup } };
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		app->on_signal[i] = evsignal_new(app->base, signals[i].number,
+						 signals[i].call, app);
+		if (app->on_signal[i] == NULL ||
+		    evsignal_add(app->on_signal[i], NULL) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+open_loop(struct app *app)
+{
+	app->base = event_base_new();
+	if (app->base == NULL)
+		return false;
+	app->turn = turn_open(app->base);
+	if (app->turn == NULL)
+		return false;
+	app->ticker = ticker_open(app->base, app->turn, app->gate);
+	turn_last(app->turn, end_turn, app);
+	return app->ticker != NULL && watch_signals(app);
+}
+
+static bool
+serve(struct app *app)
+{
+	if (!open_loop(app) || !open_spop(app) || !open_lines(app) ||
+	    !open_api(app) || !open_haproxy(app))
+		return false;
+	api_set_ready(app->api, true);
+	log_info("ready");
+	return event_base_dispatch(app->base) >= 0;
+}
+
+static void
+close_all(struct app *app)
+{
+	haproxy_api_close(&app->haproxy);
+	api_close(&app->api);
+	log_receiver_close(&app->lines);
+	spop_server_close(&app->spop);
+	for (size_t i = 0; i < ARRAY_LEN(app->on_signal); i++)
+		if (app->on_signal[i] != NULL)
+			event_free(app->on_signal[i]);
+	ticker_close(&app->ticker);
+	turn_close(&app->turn);
+	gate_free(&app->gate);
+	if (app->base != NULL)
+		event_base_free(app->base);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct app app = { .ending = false };
+	bool ok;
+
+	switch (options_read(&app.options, argc, argv, SPOA_VERSION)) {
+	case OPTIONS_DONE:
+		return EXIT_SUCCESS;
+	case OPTIONS_WRONG:
+		return EXIT_FAILURE;
+	case OPTIONS_RUN:
+		break;
+	}
+	log_open(app.options.log_level, app.options.log_format);
+	raise_descriptor_limit();
+	app.gate = make_gate(&app.options);
+	ok = app.gate != NULL && load_rules(&app) &&
+	     (app.options.check || serve(&app));
+	close_all(&app);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
