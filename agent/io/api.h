@@ -24,15 +24,15 @@ struct turn;
 #define API_REQUEST_BUFFER_KIB 1024
 
 struct api_options {
-	struct gate *gate;	     /* borrowed */
-	struct turn *turn;	     /* borrowed */
-	const char *version;	     /* borrowed; the program's */
+	struct gate *gate;           /* borrowed */
+	struct turn *turn;           /* borrowed */
+	const char *version;         /* borrowed; the program's */
 	uint32_t request_buffer_kib; /* for queue_memory_bound_mib */
 };
 
 /*
- * Serves on a listening socket, which it owns from then on. NULL, and the
- * socket still the caller's, when HTTP cannot be started.
+ * Serves on a listening socket, which it owns from then on. NULL, and said in
+ * the log, when HTTP cannot be started; the process then has no way to go on.
  */
 MUST_CHECK struct api *api_open(struct event_base *base, int listener,
 				const struct api_options *options);

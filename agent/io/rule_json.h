@@ -5,11 +5,10 @@
 /*
  * One rule between JSON (contract 1.2 to 1.4) and struct rule.
  *
- * Member names are matched without regard to case. A null list is an empty
- * one. What the gate does not act on is kept in the rule's document, without
- * members that a reader of a rule adds (fc_effective, an endpoint's state and
- * counter) and without known members whose value is the zero of their type:
- * clients differ in whether they write those.
+ * What the gate does not act on is kept in the rule's document, so that it
+ * reads back and counts when two rules are compared. Not kept is what a reader
+ * of a rule adds (fc_effective, an endpoint's state and counter), nor a known
+ * member that is zero: clients differ in whether they write those.
  */
 
 #include <jansson.h>
@@ -19,45 +18,39 @@
 #include "agent/core/base.h"
 #include "agent/core/rule.h"
 #include "agent/core/settings.h"
+#include "agent/core/text.h"
+#include "agent/io/fault_json.h"
 
 struct pool;
 
-/* The longest string that a member which we know may have, in bytes. */
-#define RULE_JSON_STRING_MAX 1024
-
-#define RULE_FAULT_MAX 192
-
-/* Why a rule is not taken, in the words and numbers of contract 1. */
-struct rule_fault {
-	unsigned status; /* HTTP */
-	unsigned code;	 /* in the body; another one than status for 422 */
-	char text[RULE_FAULT_MAX];
-};
-
-/* Sets a fault whose code is its status. */
-void rule_fault_set(struct rule_fault *fault, unsigned status,
-		    const char *text);
-
 /* What a body declares, before it meets the stored rule of the same key. */
 struct rule_draft {
-	struct rule *rule;	   /* owned */
+	struct rule *rule;         /* owned */
 	bool given[SETTING_COUNT]; /* the settings that the body mentions */
+	bool sock_map;          /* the kernel relays one direction at least */
+	bool sock_map_response; /* it relays the answers */
 };
 
 /* False, *fault set and nothing owed, where the body is no rule. */
-MUST_CHECK bool rule_json_read(struct rule_draft *draft, const json_t *body,
-			       struct rule_fault *fault);
+MUST_CHECK bool rule_json_read(struct rule_draft *draft, json_t *body,
+			       struct fault *fault);
 
-/* Takes over from stored what the body does not mention. */
+/* Takes over from stored the settings that the body does not mention. */
 void rule_draft_merge(struct rule_draft *draft, const struct rule *stored);
 
-/* What spans members, once merged. False and *fault set where wrong. */
+/* What spans members, once merged. False, and *fault set, where wrong. */
 MUST_CHECK bool rule_draft_check(const struct rule_draft *draft,
-				 struct rule_fault *fault);
+				 struct fault *fault);
+
+/*
+ * Reads the word of path_match_mode; none is "disabled". False, and *match
+ * untouched, for any other.
+ */
+bool rule_path_match(struct text word, enum path_match *match);
 
 /*
  * The rule as GET shows it: what was declared and, with a pool, fc_effective.
- * The caller owns it. NULL without memory.
+ * The caller owns it; NULL without memory.
  */
 MUST_CHECK json_t *rule_json_write(const struct rule *rule,
 				   const struct pool *pool,

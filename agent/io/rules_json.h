@@ -11,7 +11,7 @@
 
 #include "agent/core/base.h"
 #include "agent/core/text.h"
-#include "agent/io/rule_json.h"
+#include "agent/io/fault_json.h"
 
 struct gate;
 
@@ -20,8 +20,8 @@ struct gate;
  * whose list of endpoints is given as empty is deleted. False and *fault set
  * where it is refused; then the stored rule is as it was.
  */
-MUST_CHECK bool rules_put(struct gate *gate, const json_t *body, usec_t now,
-			  struct rule_fault *fault);
+MUST_CHECK bool rules_put(struct gate *gate, json_t *body, usec_t now,
+			  struct fault *fault);
 
 /*
  * Puts each rule of a text that is one POST body, an array of them, or the

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/api.h"
+
+#include <event2/event.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/io/api_call.h"
+#include "agent/io/api_route.h"
+#include "agent/io/listen_text.h"
+#include "agent/io/log.h"
+#include "agent/io/turn.h"
+
+#define CONNECTIONS_MAX 256
+#define CONNECTION_IDLE_SECONDS 10
+
+/* Request line, headers and what is being written; bodies are apart. */
+#define CONNECTION_BYTES 32768
+
+#define LOG_LINE_MAX 256
+#define BODY_FIRST_BYTES 4096
+
+struct api {
+	struct MHD_Daemon *daemon; /* owned */
+	struct event *readable;    /* owned; on the daemon's epoll */
+	struct event *timer;       /* owned; for its idle connections */
+	int listener;              /* owned */
+	struct api_options options;
+	bool ready;
+	usec_t now; /* while the daemon runs */
+};
+
+/* One HTTP request while it arrives. */
+struct exchange {
+	char *body; /* owned */
+	size_t len, cap;
+	unsigned refused; /* a status: the body is not kept any more */
+	bool begun;       /* its headers are read */
+	char target[];
+};
+
+/* ---- requests ---- */
+
+/*
+ * The target as it was sent: the library's own decoding would lose which
+ * slashes separate parts.
+ */
+static void *
+on_target(void *arg, const char *target, struct MHD_Connection *connection)
+{
+	size_t len = strlen(target);
+	struct exchange *e = calloc(1, sizeof(*e) + len + 1);
+
+	(void)arg;
+	(void)connection;
+	if (e != NULL)
+		memcpy(e->target, target, len);
+	return e;
+}
+
+static void
+on_completed(void *arg, struct MHD_Connection *connection, void **context,
+	     enum MHD_RequestTerminationCode code)
+{
+	struct exchange *e = *context;
+
+	(void)arg;
+	(void)connection;
+	(void)code;
+	if (e == NULL)
+		return;
+	free(e->body);
+	free(e);
+	*context = NULL;
+}
+
+static size_t
+leave_escapes(void *arg, struct MHD_Connection *connection, char *text)
+{
+	(void)arg;
+	(void)connection;
+	return strlen(text);
+}
+
+static void
+refuse_body(struct exchange *e, unsigned status)
+{
+	free(e->body);
+	e->body = NULL;
+	e->len = 0;
+	e->cap = 0;
+	e->refused = status;
+}
+
+static void
+keep_body(struct exchange *e, const char *data, size_t len)
+{
+	size_t cap = e->cap == 0 ? BODY_FIRST_BYTES : e->cap;
+	char *body;
+
+	if (e->refused != 0)
+		return;
+	if (len > API_BODY_MAX - e->len) {
+		refuse_body(e, MHD_HTTP_CONTENT_TOO_LARGE);
+		return;
+	}
+	while (cap - e->len < len)
+		cap *= 2;
+	if (cap > e->cap) {
+		body = realloc(e->body, cap);
+		if (body == NULL) {
+			refuse_body(e, MHD_HTTP_INTERNAL_SERVER_ERROR);
+			return;
+		}
+		e->body = body;
+		e->cap = cap;
+	}
+	memcpy(e->body + e->len, data, len);
+	e->len += len;
+}
+
+/* ---- answers ---- */
+
+static void
+add_allow(struct MHD_Response *response, unsigned methods)
+{
+	char allow[64] = "";
+	size_t len = 0;
+
+	for (unsigned i = API_GET; i < API_OTHER; i++)
+		if (methods & 1U << i)
+			len += (size_t)snprintf(
+				allow + len, sizeof(allow) - len, "%s%s",
+				len == 0 ? "" : ", ",
+				api_method_name((enum api_method)i));
+	if (len > 0)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+}
+
+/* Takes the answer's body. */
+static enum MHD_Result
+send_answer(struct MHD_Connection *connection, struct api_answer *answer)
+{
+	struct MHD_Response *response;
+	enum MHD_Result sent;
+
+	if (answer->body == NULL)
+		answer->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	response = MHD_create_response_from_buffer(answer->len, answer->body,
+						   MHD_RESPMEM_MUST_FREE);
+	if (response == NULL) {
+		free(answer->body);
+		return MHD_NO;
+	}
+	if (answer->type != NULL)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					answer->type);
+	add_allow(response, answer->allow);
+	sent = MHD_queue_response(connection, answer->status, response);
+	MHD_destroy_response(response);
+	return sent;
+}
+
+static enum MHD_Result
+serve(struct api *api, struct exchange *e, const char *method,
+      struct MHD_Connection *connection)
+{
+	struct api_answer answer = { 0 };
+	struct api_call call = {
+		.method = api_method_of(method),
+		.body = { e->body, e->len },
+		.options = &api->options,
+		.ready = api->ready,
+		.now = api->now,
+	};
+
+	if (e->refused == MHD_HTTP_CONTENT_TOO_LARGE)
+		api_answer_error(&answer, e->refused,
+				 "the body is larger than 1 MiB");
+	else if (e->refused != 0)
+		api_answer_error(&answer, e->refused, "out of memory");
+	else if (!api_call_target(&call, e->target))
+		api_answer_error(&answer, 400, "invalid query");
+	else
+		api_route(&call, &answer);
+	return send_answer(connection, &answer);
+}
+
+/* Whether the headers announce a body that would be refused. */
+static bool
+announces_too_much(struct MHD_Connection *connection)
+{
+	const char *length = MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	unsigned long long announced;
+
+	return length != NULL &&
+	       !text_number(text_of(length), API_BODY_MAX, &announced);
+}
+
+/* Called once with the headers, for each piece of body, and at the end. */
+static enum MHD_Result
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
+on_request(void *arg, struct MHD_Connection *connection, const char *url,
+	   const char *method, const char *version, const char *data,
+	   size_t *len, void **context)
+{
+	struct exchange *e = *context;
+
+	(void)url;
+	(void)version;
+	if (e == NULL)
+		return MHD_NO;
+	if (!e->begun) {
+		e->begun = true;
+		if (!announces_too_much(connection))
+			return MHD_YES;
+		refuse_body(e, MHD_HTTP_CONTENT_TOO_LARGE);
+		return serve(arg, e, method, connection);
+	}
+	if (*len > 0) {
+		keep_body(e, data, *len);
+		*len = 0;
+		return MHD_YES;
+	}
+	return serve(arg, e, method, connection);
+}
+
+/* ---- the loop ---- */
+
+/* Runs the daemon on what is ready and asks when it wants to run again. */
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct api *api = arg;
+	MHD_UNSIGNED_LONG_LONG msec;
+	struct timeval after;
+
+	(void)fd;
+	(void)what;
+	api->now = turn_enter(api->options.turn);
+	MHD_run(api->daemon);
+	if (MHD_get_timeout(api->daemon, &msec) != MHD_YES) {
+		event_del(api->timer);
+		return;
+	}
+	after.tv_sec = (time_t)(msec / 1000);
+	after.tv_usec = (suseconds_t)(msec % 1000 * 1000);
+	event_add(api->timer, &after);
+}
+
+static void on_fault(void *arg, const char *format, va_list args)
+	PRINTF_LIKE(2, 0);
+
+/* What the library has to say is mostly of clients that break off. */
+static void
+on_fault(void *arg, const char *format, va_list args)
+{
+	char line[LOG_LINE_MAX];
+
+	(void)arg;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\r\n")] = '\0';
+	log_debug("api: http said=\"%s\"", line);
+}
+
+static struct MHD_Daemon *
+start(struct api *api)
+{
+	return MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
+		api, MHD_OPTION_EXTERNAL_LOGGER, on_fault, NULL,
+		MHD_OPTION_LISTEN_SOCKET, api->listener,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)CONNECTION_IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		MHD_OPTION_END);
+}
+
+static bool
+join_loop(struct api *api, struct event_base *base)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+	if (info == NULL)
+		return false;
+	api->readable = event_new(base, info->epoll_fd, EV_READ | EV_PERSIST,
+				  on_event, api);
+	api->timer = event_new(base, -1, 0, on_event, api);
+	return api->readable != NULL && api->timer != NULL &&
+	       event_add(api->readable, NULL) == 0;
+}
+
+struct api *
+api_open(struct event_base *base, int listener,
+	 const struct api_options *options)
+{
+	struct api *api = calloc(1, sizeof(*api));
+
+	if (api == NULL)
+		return NULL;
+	api->listener = listener;
+	api->options = *options;
+	api->daemon = start(api);
+	if (api->daemon != NULL && join_loop(api, base))
+		return api;
+	log_err("api: HTTP cannot be started");
+	api_close(&api);
+	return NULL;
+}
+
+void
+api_close(struct api **api)
+{
+	struct api *a = *api;
+
+	if (a == NULL)
+		return;
+	if (a->timer != NULL)
+		event_free(a->timer);
+	if (a->readable != NULL)
+		event_free(a->readable);
+	if (a->daemon != NULL) {
+		/* Keeps the library from closing a socket that is ours. */
+		MHD_quiesce_daemon(a->daemon);
+		MHD_stop_daemon(a->daemon);
+		listen_close(a->listener);
+	}
+	free(a);
+	*api = NULL;
+}
+
+void
+api_set_ready(struct api *api, bool ready)
+{
+	api->ready = ready;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/api_route.h"
+
+#include "agent/io/api_rules.h"
+#include "agent/io/api_status.h"
+
+typedef void (*handler_fn)(const struct api_call *call,
+			   struct api_answer *answer);
+
+/* A part in braces stands for any one part; its name is for the handler. */
+struct route {
+	enum api_method method;
+	const char *pattern;
+	handler_fn handler;
+};
+
+#define BASE "/netlox/v1"
+#define RULES BASE "/config/loadbalancer"
+#define ADDRESS "/externalipaddress/{ip}/port/{port}"
+#define ADDRESS_RANGE ADDRESS "/portmax/{portmax}"
+#define PROTOCOL "/protocol/{protocol}"
+
+static const struct route routes[] = {
+	{ API_POST, RULES, api_rules_post },
+	{ API_GET, RULES "/all", api_rules_get_all },
+	{ API_DELETE, RULES "/all", api_rules_delete_all },
+	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named },
+	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get },
+	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch },
+	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete },
+	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete },
+	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS PROTOCOL,
+	  api_rules_delete },
+	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL,
+	  api_rules_delete },
+
+	{ API_GET, BASE "/metrics", api_status_metrics },
+	{ API_GET, "/metrics", api_status_metrics },
+	{ API_GET, BASE "/version", api_status_version },
+	{ API_GET, "/healthz", api_status_health },
+	{ API_GET, "/readyz", api_status_ready },
+};
+
+static bool
+is_placeholder(struct text part)
+{
+	return part.len > 2 && part.at[0] == '{';
+}
+
+/* Whether the path has the pattern's form; then the parts are set. */
+static bool
+matches(const char *pattern, struct api_call *call)
+{
+	struct text want = text_of(pattern);
+	struct text path = call->path;
+
+	call->part_count = 0;
+	while (want.len > 0 && path.len > 0) {
+		struct text name = text_cut(&want, '/');
+		struct text value = text_cut(&path, '/');
+
+		if (!is_placeholder(name)) {
+			if (!text_equals(name, value))
+				return false;
+			continue;
+		}
+		if (value.len == 0)
+			return false;
+		name = (struct text){ name.at + 1, name.len - 2 };
+		call->part[call->part_count++] =
+			(struct api_pair){ name, value };
+	}
+	return want.len == 0 && path.len == 0;
+}
+
+static bool
+decode_parts(struct api_call *call)
+{
+	for (size_t i = 0; i < call->part_count; i++)
+		if (!api_call_decode(call, &call->part[i].value))
+			return false;
+	return true;
+}
+
+static void
+refuse(struct api_answer *answer, unsigned allow)
+{
+	if (allow == 0) {
+		api_answer_error(answer, 404, "no such path");
+		return;
+	}
+	if (allow & 1U << API_GET)
+		allow |= 1U << API_HEAD;
+	api_answer_error(answer, 405, "not with this method");
+	answer->allow = allow;
+}
+
+void
+api_route(struct api_call *call, struct api_answer *answer)
+{
+	enum api_method method =
+		call->method == API_HEAD ? API_GET : call->method;
+	unsigned allow = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		if (!matches(routes[i].pattern, call))
+			continue;
+		allow |= 1U << routes[i].method;
+		if (routes[i].method != method)
+			continue;
+		if (decode_parts(call))
+			routes[i].handler(call, answer);
+		else
+			api_answer_error(answer, 400,
+					 "invalid percent-encoding");
+		return;
+	}
+	refuse(answer, allow);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/api_rules.h"
+
+#include <stddef.h>
+
+#include "agent/core/gate.h"
+#include "agent/io/address_text.h"
+#include "agent/io/api.h"
+#include "agent/io/rule_json.h"
+#include "agent/io/rules_json.h"
+
+#define PORT_MAX 65535
+#define NO_RULE "no-rule error"
+
+void
+api_rules_post(const struct api_call *call, struct api_answer *answer)
+{
+	json_t *body = json_loadb(call->body.at, call->body.len, 0, NULL);
+	struct fault fault;
+
+	if (body == NULL)
+		api_answer_error(answer, 400, "body is invalid JSON");
+	else if (!rules_put(call->options->gate, body, call->now, &fault))
+		api_answer_fault(answer, &fault);
+	else
+		api_answer_success(answer);
+	json_decref(body);
+}
+
+void
+api_rules_get_all(const struct api_call *call, struct api_answer *answer)
+{
+	api_answer_json(answer, 200,
+			rules_list(call->options->gate,
+				   call->options->request_buffer_kib));
+}
+
+/* ---- which rule a path means ---- */
+
+/* What a path and its query name; what they do not is empty. */
+struct wanted {
+	struct address vip;
+	uint16_t port;
+	struct text protocol, host, path_prefix, model;
+	enum path_match path_match;
+};
+
+static bool
+read_address(struct text text, struct address *address)
+{
+	if (text.len > 2 && text.at[0] == '[' && text.at[text.len - 1] == ']')
+		text = (struct text){ text.at + 1, text.len - 2 };
+	return address_from_text(text, address);
+}
+
+/* False, and answered, where no rule can be meant. */
+static bool
+read_wanted(const struct api_call *call, struct wanted *want,
+	    struct api_answer *answer)
+{
+	struct text match = api_call_query(call, "path_match_mode");
+	unsigned long long port;
+
+	if (!read_address(api_call_part(call, "ip"), &want->vip) ||
+	    !text_number(api_call_part(call, "port"), PORT_MAX, &port) ||
+	    !rule_path_match(match, &want->path_match)) {
+		api_answer_error(answer, 400,
+				 "invalid address, port or path_match_mode");
+		return false;
+	}
+	want->port = (uint16_t)port;
+	want->protocol = api_call_part(call, "protocol");
+	want->host = api_call_part(call, "host");
+	if (text_is(want->host, "any"))
+		want->host = text_of(NULL);
+	want->path_prefix = api_call_query(call, "path_prefix");
+	want->model = api_call_query(call, "model_name");
+	return true;
+}
+
+static bool
+is_there(const struct rule *rule, const struct wanted *want)
+{
+	return rule->port == want->port &&
+	       address_equals(&rule->vip, &want->vip) &&
+	       text_is(want->protocol, rule->protocol);
+}
+
+static bool
+is_exactly(const struct rule *rule, const struct wanted *want)
+{
+	return is_there(rule, want) && text_is_nocase(want->host, rule->host) &&
+	       text_is(want->path_prefix, rule->path_prefix) &&
+	       rule->path_match == want->path_match &&
+	       text_is(want->model, rule->model);
+}
+
+static bool
+is_loosely(const struct rule *rule, const struct wanted *want)
+{
+	return is_there(rule, want) &&
+	       (want->path_prefix.len == 0 ||
+		text_is(want->path_prefix, rule->path_prefix)) &&
+	       (want->path_match == PATH_ANY ||
+		rule->path_match == want->path_match) &&
+	       (want->model.len == 0 || text_is(want->model, rule->model));
+}
+
+typedef bool (*fits_fn)(const struct rule *rule, const struct wanted *want);
+
+/* NULL, and answered, where there is none. */
+static struct service *
+find(const struct api_call *call, fits_fn fits, struct api_answer *answer)
+{
+	struct wanted want;
+	struct service *s;
+
+	if (!read_wanted(call, &want, answer))
+		return NULL;
+	TAILQ_FOREACH (s, &call->options->gate->rules.services, link)
+		if (fits(s->rule, &want))
+			return s;
+	api_answer_error(answer, 404, NO_RULE);
+	return NULL;
+}
+
+/* ---- one rule ---- */
+
+void
+api_rules_get(const struct api_call *call, struct api_answer *answer)
+{
+	const struct service *s = find(call, is_loosely, answer);
+
+	if (s != NULL)
+		api_answer_json(
+			answer, 200,
+			rule_json_write(s->rule, s->pool,
+					call->options->request_buffer_kib));
+}
+
+void
+api_rules_patch(const struct api_call *call, struct api_answer *answer)
+{
+	const struct service *s = find(call, is_loosely, answer);
+
+	if (s == NULL)
+		return;
+	if (s->rule->mode == RULE_MODE_FULLPROXY)
+		api_answer_error(answer, 400,
+				 "a fullproxy (L7) rule cannot be patched: "
+				 "POST the whole rule");
+	else
+		api_answer_error(answer, 400,
+				 "invalid: rules are not patched here, POST "
+				 "the whole rule");
+}
+
+void
+api_rules_delete(const struct api_call *call, struct api_answer *answer)
+{
+	struct service *s = find(call, is_exactly, answer);
+
+	if (s == NULL)
+		return;
+	gate_delete(call->options->gate, s, call->now);
+	api_answer_success(answer);
+}
+
+/* ---- many ---- */
+
+static size_t
+delete_each(const struct api_call *call, struct text name)
+{
+	struct gate *gate = call->options->gate;
+	struct service *s = TAILQ_FIRST(&gate->rules.services);
+	size_t deleted = 0;
+
+	while (s != NULL) {
+		struct service *next = TAILQ_NEXT(s, link);
+
+		if (name.len == 0 || text_is(name, s->rule->name)) {
+			gate_delete(gate, s, call->now);
+			deleted++;
+		}
+		s = next;
+	}
+	return deleted;
+}
+
+void
+api_rules_delete_named(const struct api_call *call, struct api_answer *answer)
+{
+	if (delete_each(call, api_call_part(call, "name")) == 0)
+		api_answer_error(answer, 404, NO_RULE);
+	else
+		api_answer_success(answer);
+}
+
+void
+api_rules_delete_all(const struct api_call *call, struct api_answer *answer)
+{
+	delete_each(call, text_of(NULL));
+	api_answer_success(answer);
+}

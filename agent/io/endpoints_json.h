@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_IO_ENDPOINTS_JSON_H
+#define AGENT_IO_ENDPOINTS_JSON_H
+
+/* The list of endpoints of a rule's body (contract 1.2). */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/core/base.h"
+#include "agent/core/rule.h"
+#include "agent/io/fault_json.h"
+
+/*
+ * Reads body's endpoints into a rule that has none, and puts their canonical
+ * form in their place. False, and *fault set, where one is wrong or there
+ * twice, or they are too many; the rule may then hold some of them.
+ */
+MUST_CHECK bool endpoints_read(struct rule *rule, json_t *body,
+			       struct fault *fault);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/rules_json.h"
+
+#include "agent/core/gate.h"
+#include "agent/io/log.h"
+#include "agent/io/rule_json.h"
+
+/* Takes the draft's rule, whatever comes of it. */
+static bool
+put(struct gate *gate, struct rule_draft *draft, usec_t now,
+    struct fault *fault)
+{
+	struct service *stored = rulebook_find(&gate->rules, draft->rule);
+
+	if (stored != NULL)
+		rule_draft_merge(draft, stored->rule);
+
+	if (draft->rule->endpoint_count == 0) {
+		rule_free(&draft->rule);
+		if (stored == NULL)
+			return fault_set(fault, 400, "endpoints is required");
+		gate_delete(gate, stored, now);
+		return true;
+	}
+	if (!rule_draft_check(draft, fault)) {
+		rule_free(&draft->rule);
+		return false;
+	}
+	return gate_put(gate, draft->rule, now) != GATE_NO_MEMORY ||
+	       fault_memory(fault);
+}
+
+bool
+rules_put(struct gate *gate, json_t *body, usec_t now, struct fault *fault)
+{
+	struct rule_draft draft;
+
+	return rule_json_read(&draft, body, fault) &&
+	       put(gate, &draft, now, fault);
+}
+
+/* The list that a text of rules stands for; the caller owns it. */
+static json_t *
+list_of(json_t *root)
+{
+	json_t *list = json_object_get(root, "lbAttr");
+
+	if (json_is_array(root))
+		return json_incref(root);
+	if (json_is_array(list))
+		return json_incref(list);
+	list = json_array();
+	json_array_append(list, root);
+	return list;
+}
+
+size_t
+rules_load(struct gate *gate, struct text json, usec_t now)
+{
+	json_error_t error;
+	json_t *root = json_loadb(json.at, json.len, 0, &error);
+	json_t *list, *body;
+	size_t refused = 0, i;
+
+	if (root == NULL) {
+		log_err("rules: no JSON line=%d column=%d why=\"%s\"",
+			error.line, error.column, error.text);
+		return 1;
+	}
+	list = list_of(root);
+	json_array_foreach (list, i, body) {
+		struct fault fault;
+
+		if (rules_put(gate, body, now, &fault))
+			continue;
+		log_err("rules: refused number=%zu why=\"%s\"", i + 1,
+			fault.text);
+		refused++;
+	}
+	json_decref(list);
+	json_decref(root);
+	return refused;
+}
+
+static bool
+list_each(json_t *list, const struct gate *gate, uint32_t request_buffer_kib)
+{
+	const struct service *s;
+
+	TAILQ_FOREACH (s, &gate->rules.services, link)
+		if (json_array_append_new(
+			    list, rule_json_write(s->rule, s->pool,
+						  request_buffer_kib)) != 0)
+			return false;
+	return true;
+}
+
+json_t *
+rules_list(const struct gate *gate, uint32_t request_buffer_kib)
+{
+	json_t *list = json_array();
+
+	if (list_each(list, gate, request_buffer_kib))
+		return json_pack("{s:o}", "lbAttr", list);
+	json_decref(list);
+	return NULL;
+}
