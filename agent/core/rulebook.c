@@ -66,6 +66,7 @@ rulebook_add(struct rulebook *b, struct rule *rule)
 	if (s == NULL)
 		return NULL;
 	s->rule = rule;
+	s->number = b->declared++;
 	TAILQ_INSERT_TAIL(&b->services, s, link);
 	b->len++;
 	enter(b, s);
@@ -134,14 +135,15 @@ rulebook_next_named(const struct service *s)
 	return with_name(index_next(&s->by_name), text_of(s->rule->name));
 }
 
-/* Keeps the better fitting of two; the same fit cannot be of two keys. */
+/* Keeps the better fitting of two. */
 static void
 weigh(struct service *s, const struct rule_query *query, struct service **best,
       uint32_t *best_fit)
 {
 	uint32_t fit = rule_fit(s->rule, query);
 
-	if (fit > *best_fit) {
+	if (fit > *best_fit ||
+	    (fit > 0 && fit == *best_fit && s->number < (*best)->number)) {
 		*best = s;
 		*best_fit = fit;
 	}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "agent/core/base.h"
@@ -23,6 +24,7 @@ struct service {
 	struct index_node by_name;
 	struct rule *rule; /* owned */
 	struct pool *pool; /* borrowed of the gate; NULL: not an AI service */
+	uint64_t number;   /* in the order of declaration */
 };
 
 TAILQ_HEAD(services, service);
@@ -30,6 +32,7 @@ TAILQ_HEAD(services, service);
 struct rulebook {
 	struct services services;
 	size_t len;
+	uint64_t declared; /* services so far */
 	struct index by_port;
 	struct index by_name;
 	uint64_t hash_key[2];
@@ -55,7 +58,10 @@ struct service *rulebook_find(const struct rulebook *b, const struct rule *key);
 struct service *rulebook_named(const struct rulebook *b, struct text name);
 struct service *rulebook_next_named(const struct service *s);
 
-/* The rule that a request falls under (interface 6.1), or NULL. */
+/*
+ * The rule that a request falls under (interface 6.1), or NULL. Of rules that
+ * fit alike, as two of one name may, the one declared first.
+ */
 struct service *rulebook_match(const struct rulebook *b,
 			       const struct rule_query *query);
 
