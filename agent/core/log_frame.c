@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/core/base.h"
+#include "agent/core/log_line.h"
 
 /* The digits of LOG_LINE_MAX. */
 #define COUNT_DIGITS 4
@@ -44,20 +44,10 @@ ends_at(struct text bytes, size_t newline, size_t len)
 	return next == '<' || next == '\n' || (next >= '0' && next <= '9');
 }
 
-static struct text
-trim_end(struct text line)
-{
-	while (line.len > 0 &&
-	       (line.at[line.len - 1] == '\n' ||
-		line.at[line.len - 1] == '\r' || line.at[line.len - 1] == '\0'))
-		line.len--;
-	return line;
-}
-
 static size_t
 take(struct log_frame *frame, struct text line, size_t used, struct text *out)
 {
-	*out = trim_end(line);
+	*out = log_line_trim(line);
 	frame->skipping = false;
 	frame->skipped = 0;
 	return used;

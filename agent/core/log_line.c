@@ -19,6 +19,23 @@ static const struct {
 	{ "server", offsetof(struct log_line, server) },
 };
 
+struct text
+log_line_trim(struct text line)
+{
+	while (line.len > 0 && memchr("\r\n", line.at[line.len - 1], 3) != NULL)
+		line.len--;
+	return line;
+}
+
+/* "<134>", which may stand right before the word. */
+static void
+pass_priority(struct text *line)
+{
+	if (line->len > 0 && line->at[0] == '<' &&
+	    memchr(line->at, '>', line->len) != NULL)
+		text_cut(line, '>');
+}
+
 /* What follows the last word "admission". */
 static bool
 find_fields(struct text line, struct text *rest)
@@ -68,6 +85,7 @@ log_line_parse(struct text line, struct log_line *out)
 	struct text rest;
 	unsigned taken = 0;
 
+	pass_priority(&line);
 	if (!find_fields(line, &rest))
 		return false;
 	while (rest.len > 0) {

@@ -26,6 +26,9 @@ struct log_line {
 	struct text server;
 };
 
+/* Without the newlines, CRs and NULs at its end. */
+struct text log_line_trim(struct text line);
+
 /*
  * False, and *out untouched, where the line is not for the gate or has no id.
  */

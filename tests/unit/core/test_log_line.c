@@ -66,6 +66,27 @@ text_before_the_word_is_skipped(void **state)
 }
 
 static void
+end_of_line_is_trimmed(void **state)
+{
+	static const char bytes[] = "line\r\n\0\n";
+
+	(void)state;
+	assert_text(log_line_trim((struct text){ bytes, sizeof(bytes) }),
+		    "line");
+	assert_text(log_line_trim(text_of("\r\n")), "");
+	assert_text(log_line_trim(text_of("")), "");
+}
+
+static void
+priority_may_stand_right_before_the_word(void **state)
+{
+	(void)state;
+	assert_text(parse("<134>admission id=z").id, "z");
+	assert_not_ours("<134admission id=z");
+	assert_not_ours("x<134>admission id=z");
+}
+
+static void
 unknown_keys_are_ignored(void **state)
 {
 	struct log_line l = parse("admission later=1 id=x  later=2 status=7 ");
@@ -170,6 +191,8 @@ main(void)
 		cmocka_unit_test(every_field_is_read),
 		cmocka_unit_test(dash_and_nothing_are_none),
 		cmocka_unit_test(text_before_the_word_is_skipped),
+		cmocka_unit_test(end_of_line_is_trimmed),
+		cmocka_unit_test(priority_may_stand_right_before_the_word),
 		cmocka_unit_test(unknown_keys_are_ignored),
 		cmocka_unit_test(
 			value_keeps_what_is_behind_its_first_equals_sign),
