@@ -54,17 +54,16 @@ list_of(json_t *root)
 	return list;
 }
 
-size_t
-rules_load(struct gate *gate, struct text json, usec_t now)
+/* Takes root, NULL too. */
+static size_t
+load(struct gate *gate, json_t *root, const json_error_t *error, usec_t now)
 {
-	json_error_t error;
-	json_t *root = json_loadb(json.at, json.len, 0, &error);
 	json_t *list, *body;
 	size_t refused = 0, i;
 
 	if (root == NULL) {
 		log_err("rules: no JSON line=%d column=%d why=\"%s\"",
-			error.line, error.column, error.text);
+			error->line, error->column, error->text);
 		return 1;
 	}
 	list = list_of(root);
@@ -80,6 +79,24 @@ rules_load(struct gate *gate, struct text json, usec_t now)
 	json_decref(list);
 	json_decref(root);
 	return refused;
+}
+
+size_t
+rules_load(struct gate *gate, struct text json, usec_t now)
+{
+	json_error_t error;
+	json_t *root = json_loadb(json.at, json.len, 0, &error);
+
+	return load(gate, root, &error, now);
+}
+
+size_t
+rules_load_file(struct gate *gate, const char *path, usec_t now)
+{
+	json_error_t error;
+	json_t *root = json_load_file(path, 0, &error);
+
+	return load(gate, root, &error, now);
 }
 
 static bool

@@ -30,6 +30,10 @@ MUST_CHECK bool rules_put(struct gate *gate, json_t *body, usec_t now,
  */
 MUST_CHECK size_t rules_load(struct gate *gate, struct text json, usec_t now);
 
+/* The same for a file; one that cannot be read counts as one refused. */
+MUST_CHECK size_t rules_load_file(struct gate *gate, const char *path,
+				  usec_t now);
+
 /*
  * {"lbAttr":[…]} of all rules in the order of their creation. The caller owns
  * it. NULL without memory.
