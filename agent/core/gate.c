@@ -265,7 +265,7 @@ wake_head(struct gate *g, struct pool *p, struct request *head, usec_t now)
 		run_waiter(g, head, e, now);
 		return true;
 	}
-	assert(!"unknown pick");
+	assert(false && "unknown pick");
 	return false;
 }
 
@@ -322,6 +322,15 @@ gate_reclaim(struct gate *g, struct request *r, usec_t now)
 
 /* ---- the ladder ---- */
 
+/* A question on its way down. */
+struct decision {
+	struct gate *g;
+	struct pool *p;
+	const struct ask *ask;
+	usec_t now;
+	struct answer *answer; /* filled in by the step that decides */
+};
+
 static enum verdict
 bypass(struct answer *answer)
 {
@@ -330,25 +339,25 @@ bypass(struct answer *answer)
 }
 
 static enum verdict
-refuse(struct pool *p, const struct ask *ask, enum reason reason,
-       uint32_t limit, struct answer *answer)
+refuse(const struct decision *d, enum reason reason, uint32_t limit)
 {
-	count(p, reason);
-	fill_refusal(answer, p, reason, limit, ask->streamed);
+	count(d->p, reason);
+	fill_refusal(d->answer, d->p, reason, limit, d->ask->streamed);
 	return VERDICT_REFUSE;
 }
 
 static struct request *
-new_request(struct gate *g, struct pool *p, const struct ask *ask, usec_t now)
+new_request(const struct decision *d)
 {
-	struct request *r = ledger_add(g->ledger, ask->id);
+	struct request *r = ledger_add(d->g->ledger, d->ask->id);
+	usec_t waited = d->ask->waited;
 
 	if (r == NULL)
 		return NULL;
-	r->pool = p;
-	r->asker = ask->asker;
-	r->streamed = ask->streamed;
-	r->since = now - (ask->waited < now ? ask->waited : now);
+	r->pool = d->p;
+	r->asker = d->ask->asker;
+	r->streamed = d->ask->streamed;
+	r->since = d->now - (waited < d->now ? waited : d->now);
 	return r;
 }
 
@@ -359,57 +368,54 @@ wait_on_peer(struct request *r, const struct asker *asker)
 	LIST_INSERT_HEAD(&asker->peer->waiters, r, on_peer);
 }
 
-/* What a client that never left would be told is not kept from one that did. */
 static usec_t
-deadline_of(const struct pool *p, const struct request *r, usec_t now)
+deadline_of(const struct request *r, usec_t now)
 {
-	usec_t deadline = r->since + (usec_t)p->effective.value.queue_wait_ms *
-					     USEC_PER_MSEC;
+	uint32_t window_ms = r->pool->effective.value.queue_wait_ms;
+	usec_t deadline = r->since + window_ms * USEC_PER_MSEC;
 
 	return deadline > now ? deadline : now;
 }
 
 static bool
-may_wait(const struct pool *p, const struct ask *ask)
+may_wait(const struct decision *d)
 {
-	return p->effective.value.queue_depth > 0 && ask->http < 2 &&
-	       !ask->leg && !p->disaggregated;
+	return d->p->effective.value.queue_depth > 0 && d->ask->http < 2 &&
+	       !d->ask->leg && !d->p->disaggregated;
 }
 
 /* Over a ceiling: waits where it may and there is room, else is refused. */
 static enum verdict
-queue_or_refuse(struct gate *g, struct pool *p, const struct ask *ask,
-		usec_t now, uint32_t limit, struct answer *answer)
+queue_or_refuse(const struct decision *d, uint32_t limit)
 {
+	struct queue *queue = &d->p->queue;
 	struct request *r;
 
-	if (!may_wait(p, ask))
-		return refuse(p, ask, REASON_CAPACITY_SHED, limit, answer);
-	if (!queue_has_room(&p->queue, p->effective.value.queue_depth))
-		return refuse(p, ask, REASON_QUEUE_FULL, limit, answer);
+	if (!may_wait(d))
+		return refuse(d, REASON_CAPACITY_SHED, limit);
+	if (!queue_has_room(queue, d->p->effective.value.queue_depth))
+		return refuse(d, REASON_QUEUE_FULL, limit);
 
-	r = new_request(g, p, ask, now);
+	r = new_request(d);
 	if (r == NULL)
-		return refuse(p, ask, REASON_CAPACITY_SHED, limit, answer);
-	queue_join(&p->queue, r);
-	wheel_set(g->wheel, &r->deadline, deadline_of(p, r, now));
-	wait_on_peer(r, &ask->asker);
-	count(p, REASON_QUEUED);
+		return refuse(d, REASON_CAPACITY_SHED, limit);
+	queue_join(queue, r);
+	wheel_set(d->g->wheel, &r->deadline, deadline_of(r, d->now));
+	wait_on_peer(r, &d->ask->asker);
+	count(d->p, REASON_QUEUED);
 	return VERDICT_WAIT;
 }
 
 static enum verdict
-admit(struct gate *g, struct pool *p, const struct ask *ask, usec_t now,
-      struct endpoint *e, struct answer *answer)
+admit(const struct decision *d, struct endpoint *e)
 {
-	struct request *r = new_request(g, p, ask, now);
+	struct request *r = new_request(d);
 
 	/* A unit that cannot be written down cannot come back. */
 	if (r == NULL)
-		return refuse(p, ask, REASON_CAPACITY_SHED, pool_ceiling(p),
-			      answer);
-	begin(g, r, e, now);
-	fill_admission(answer, r);
+		return refuse(d, REASON_CAPACITY_SHED, pool_ceiling(d->p));
+	begin(d->g, r, e, d->now);
+	fill_admission(d->answer, r);
 	return VERDICT_ADMIT;
 }
 
@@ -434,71 +440,65 @@ ceiling_in_the_way(const struct pool *p)
 
 /* Steps 5 to 9 where the gate refuses. */
 static enum verdict
-enforce(struct gate *g, struct pool *p, const struct ask *ask, usec_t now,
-	struct answer *answer)
+enforce(const struct decision *d)
 {
+	struct pool *p = d->p;
 	struct endpoint *e;
 
 	/* 5. A waiter could run before it: without a share, whoever waits. */
 	if (p->queue.len > 0)
-		return queue_or_refuse(g, p, ask, now, ceiling_in_the_way(p),
-				       answer);
+		return queue_or_refuse(d, ceiling_in_the_way(p));
 	/* 6. The service is at its ceiling. */
 	if (!pool_has_room(p))
-		return queue_or_refuse(g, p, ask, now, pool_ceiling(p), answer);
+		return queue_or_refuse(d, pool_ceiling(p));
 
 	switch (pool_pick(p, &e)) {
 	case PICK_NONE_ELIGIBLE: /* 7. Nobody could serve it. */
-		return refuse(p, ask, REASON_NO_HEALTHY_CAPACITY,
-			      pool_ceiling(p), answer);
+		return refuse(d, REASON_NO_HEALTHY_CAPACITY, pool_ceiling(p));
 	case PICK_ALL_FULL: /* 8. Every endpoint is at its ceiling. */
 		return queue_or_refuse(
-			g, p, ask, now,
-			pool_endpoint_ceiling(p, pool_serving_role(p)), answer);
+			d, pool_endpoint_ceiling(p, pool_serving_role(p)));
 	case PICK_FOUND: /* 9. */
-		return admit(g, p, ask, now, e, answer);
+		return admit(d, e);
 	}
-	assert(!"unknown pick");
-	return bypass(answer);
+	assert(false && "unknown pick");
+	return bypass(d->answer);
 }
 
 /* The same steps where it only counts. */
 static enum verdict
-observe(struct gate *g, struct pool *p, const struct ask *ask, usec_t now,
-	struct answer *answer)
+observe(const struct decision *d)
 {
 	struct endpoint *e;
-	enum pick pick = pool_pick(p, &e);
+	enum pick pick = pool_pick(d->p, &e);
 
-	if (!pool_has_room(p)) /* 6 */
-		count_would(p);
+	if (!pool_has_room(d->p)) /* 6 */
+		count_would(d->p);
 	if (pick == PICK_NONE_ELIGIBLE) /* 7 */
-		count(p, REASON_OBSERVE_WOULD_SHED);
+		count(d->p, REASON_OBSERVE_WOULD_SHED);
 	if (pick == PICK_ALL_FULL) /* 8 */
-		count_would(p);
-	return admit(g, p, ask, now, e, answer); /* 9 */
+		count_would(d->p);
+	return admit(d, e); /* 9 */
 }
 
 static enum verdict
-decide(struct gate *g, struct pool *p, const struct ask *ask, usec_t now,
-       struct answer *answer)
+decide(const struct decision *d)
 {
-	bool enforced = pool_mode(p) == MODE_ENFORCE;
+	bool enforced = pool_mode(d->p) == MODE_ENFORCE;
 
 	/* 1. Not an inference call. */
-	if (!inference_is(ask->method, ask->query.path)) {
-		count(p, REASON_BYPASS);
-		return bypass(answer);
+	if (!inference_is(d->ask->method, d->ask->query.path)) {
+		count(d->p, REASON_BYPASS);
+		return bypass(d->answer);
 	}
 	/* 2. The gate is closing. */
-	if (g->draining && enforced)
-		return refuse(p, ask, REASON_DRAINING, pool_ceiling(p), answer);
+	if (d->g->draining && enforced)
+		return refuse(d, REASON_DRAINING, pool_ceiling(d->p));
 	/* 3. Its line came first: the client is gone. */
-	if (ledger_ended_early(g->ledger, ask->id))
-		return bypass(answer);
+	if (ledger_ended_early(d->g->ledger, d->ask->id))
+		return bypass(d->answer);
 	/* 4. is the tenant's share. */
-	return enforced ? enforce(g, p, ask, now, answer)
-			: observe(g, p, ask, now, answer);
+	return enforced ? enforce(d) : observe(d);
 }
 
 /* A waiter asks anew: the place stays, the answer goes to the newer. */
@@ -528,6 +528,7 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	 struct answer *answer)
 {
 	struct request *live = ledger_find(g->ledger, ask->id);
+	struct decision d = { g, NULL, ask, now, answer };
 	struct service *s;
 
 	if (live != NULL && live->state == REQUEST_WAITING)
@@ -541,7 +542,8 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	s = rulebook_match(&g->rules, &ask->query);
 	if (s == NULL || s->pool == NULL || pool_mode(s->pool) == MODE_OFF)
 		return bypass(answer);
-	return decide(g, s->pool, ask, now, answer);
+	d.p = s->pool;
+	return decide(&d);
 }
 
 /* ---- how it ends ---- */
@@ -595,7 +597,7 @@ end_request(struct gate *g, const struct ending *ending, usec_t now)
 	case REQUEST_ENDED:
 		break;
 	}
-	assert(!"an ended request is in the ledger");
+	assert(false && "an ended request is in the ledger");
 	return LINE_LATE;
 }
 

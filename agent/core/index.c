@@ -10,7 +10,7 @@
 bool
 index_init(struct index *index)
 {
-	index->bucket = calloc(FIRST_BUCKETS, sizeof(*index->bucket));
+	index->bucket = calloc(FIRST_BUCKETS, sizeof(struct index_node *));
 	index->mask = FIRST_BUCKETS - 1;
 	index->len = 0;
 	return index->bucket != NULL;
@@ -37,7 +37,8 @@ static void
 grow(struct index *index)
 {
 	size_t mask = index->mask * 2 + 1;
-	struct index_node **bucket = calloc(mask + 1, sizeof(*bucket));
+	struct index_node **bucket =
+		calloc(mask + 1, sizeof(struct index_node *));
 
 	if (bucket == NULL)
 		return;

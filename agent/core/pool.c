@@ -36,7 +36,7 @@ write_label(char label[POOL_LABEL_MAX], const struct rule *rule)
 		if (n > 0 && *c != '\0' && n < POOL_LABEL_MAX - 1)
 			label[n++] = '_';
 		for (; *c != '\0' && n < POOL_LABEL_MAX - 1; c++)
-			label[n++] = is_label_char(*c) ? *c : '_';
+			label[n++] = (char)(is_label_char(*c) ? *c : '_');
 	}
 	if (n == 0)
 		label[n++] = '-';
@@ -149,7 +149,7 @@ pool_endpoint_ceiling(const struct pool *p, enum role role)
 	case ROLE_DECODE:
 		return p->effective.value.decode_max_inflight;
 	}
-	assert(!"unknown role");
+	assert(false && "unknown role");
 	return 0;
 }
 
@@ -241,7 +241,7 @@ pool_retry_after(const struct pool *p, enum retry_rule rule)
 	case RETRY_FIVE:
 		return 5;
 	}
-	assert(!"unknown retry rule");
+	assert(false && "unknown retry rule");
 	return 1;
 }
 
@@ -271,7 +271,7 @@ inflight(const struct pool *p, enum metric_role role)
 	case METRIC_ROLE_QUEUE:
 		return p->queue.len;
 	}
-	assert(!"unknown role");
+	assert(false && "unknown role");
 	return 0;
 }
 
@@ -290,7 +290,7 @@ limit(const struct pool *p, enum metric_role role)
 	case METRIC_ROLE_QUEUE:
 		return p->effective.value.queue_depth;
 	}
-	assert(!"unknown role");
+	assert(false && "unknown role");
 	return 0;
 }
 
@@ -313,7 +313,7 @@ pool_metric(const struct pool *p, enum metric_id id, size_t value)
 	case METRIC_reclaimed:
 		return p->reclaimed;
 	default:
-		assert(!"not a number of a pool");
+		assert(false && "not a number of a pool");
 		return 0;
 	}
 }

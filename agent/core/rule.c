@@ -127,7 +127,7 @@ fits_path(const struct rule *rule, const struct rule_query *q, uint32_t *fit)
 		return path.len >= len &&
 		       memcmp(path.at, rule->path_prefix, len) == 0;
 	}
-	assert(!"unknown path match");
+	assert(false && "unknown path match");
 	return false;
 }
 

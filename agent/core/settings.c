@@ -58,7 +58,7 @@ setting_words(enum setting_kind kind)
 	case SETTING_NUMBER:
 		return NULL;
 	}
-	assert(!"unknown kind");
+	assert(false && "unknown kind");
 	return NULL;
 }
 

@@ -23,10 +23,10 @@ text_is(struct text a, const char *b)
 	return text_equals(a, text_of(b));
 }
 
-static char
+static int
 lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 bool

@@ -309,12 +309,10 @@ write_admission(struct spop_writer *w, const struct answer *a, uint64_t epoch,
 	set_string(w, "backend", a->backend);
 }
 
-static int
-write_answer(const struct spop_session *session, struct spop_writer *w,
-	     const struct asker *to, const struct answer *a, uint64_t epoch,
-	     bool whole)
+static void
+write_actions(struct spop_writer *w, const struct answer *a, uint64_t epoch,
+	      bool whole)
 {
-	spop_session_ack(session, w, to->stream, to->frame);
 	switch (a->verdict) {
 	case VERDICT_ADMIT:
 		write_admission(w, a, epoch, whole);
@@ -327,7 +325,6 @@ write_answer(const struct spop_session *session, struct spop_writer *w,
 		set_string(w, "verdict", "bypass");
 		break;
 	}
-	return spop_frame_end(w);
 }
 
 int
@@ -335,11 +332,17 @@ admission_message_answer(const struct spop_session *session,
 			 struct spop_writer *w, const struct asker *to,
 			 const struct answer *answer, uint64_t epoch)
 {
-	int rc = write_answer(session, w, to, answer, epoch, true);
+	bool whole = true;
+	int rc;
 
-	if (rc != SPOP_ETOOBIG)
-		return rc;
-	return write_answer(session, w, to, answer, epoch, false);
+	for (;;) {
+		spop_session_ack(session, w, to->stream, to->frame);
+		write_actions(w, answer, epoch, whole);
+		rc = spop_frame_end(w);
+		if (rc != SPOP_ETOOBIG || !whole)
+			return rc;
+		whole = false;
+	}
 }
 
 int

@@ -12,6 +12,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "agent/core/base.h"
 
@@ -21,7 +22,7 @@ struct spop_server;
 struct turn;
 
 /* Bytes of answers that a peer may leave unread before it is dropped. */
-#define SPOP_SERVER_UNREAD_MAX (1024 * 1024)
+#define SPOP_SERVER_UNREAD_MAX ((size_t)1024 * 1024)
 
 /* How long a peer may take to greet. */
 #define SPOP_SERVER_HELLO_SECONDS 10
