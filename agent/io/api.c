@@ -51,13 +51,13 @@ struct exchange {
 static void *
 on_target(void *arg, const char *target, struct MHD_Connection *connection)
 {
-	size_t len = strlen(target);
-	struct exchange *e = calloc(1, sizeof(*e) + len + 1);
+	size_t size = strlen(target) + 1;
+	struct exchange *e = calloc(1, sizeof(*e) + size);
 
 	(void)arg;
 	(void)connection;
 	if (e != NULL)
-		memcpy(e->target, target, len);
+		memcpy(e->target, target, size);
 	return e;
 }
 

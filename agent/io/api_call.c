@@ -44,7 +44,9 @@ unescape(const char *at, size_t len)
 	int high = len > 2 ? hex(at[1]) : -1;
 	int low = len > 2 ? hex(at[2]) : -1;
 
-	return high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+	if (high < 0 || low < 0)
+		return '\0';
+	return (char)(high * 16 + low);
 }
 
 bool

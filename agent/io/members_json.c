@@ -103,7 +103,7 @@ fits(const struct member *member, const json_t *value, struct fault *fault)
 	case MEMBER_DROPPED:
 		return true;
 	}
-	assert(!"unknown kind of member");
+	assert(0 && "unknown kind of member");
 	return false;
 }
 

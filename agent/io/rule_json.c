@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/rule_json.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,7 +177,8 @@ static void
 lower(char *string)
 {
 	for (char *c = string; *c != '\0'; c++)
-		*c = (char)tolower((unsigned char)*c);
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
 }
 
 static bool
