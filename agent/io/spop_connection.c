@@ -394,6 +394,17 @@ consume(struct spop_connection *c, size_t len, usec_t now)
 		keep_head(c, input + used, len - used);
 }
 
+/* A part of a greeting does not buy more time for the rest of it. */
+static bool
+wait_for_greeting(struct spop_connection *c, usec_t now)
+{
+	usec_t left = c->greet_by > now ? c->greet_by - now : 0;
+	struct timeval patience = { (time_t)(left / USEC_PER_SEC),
+				    (suseconds_t)(left % USEC_PER_SEC) };
+
+	return event_add(c->readable, &patience) == 0;
+}
+
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -409,6 +420,9 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	len = fill(c);
 	if (len > 0)
 		consume(c, len, now);
+	if (c->fd >= 0 && !spop_session_is_open(&c->session) &&
+	    !wait_for_greeting(c, now))
+		refuse(c, "no memory for its timer");
 }
 
 /* ---- lifecycle ---- */
@@ -416,7 +430,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 void
 spop_connection_open(struct spop_hub *hub, int fd)
 {
-	struct timeval patience = { SPOP_SERVER_HELLO_SECONDS, 0 };
+	usec_t now = turn_enter(hub->turn);
 	struct spop_connection *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
@@ -425,9 +439,10 @@ spop_connection_open(struct spop_hub *hub, int fd)
 	}
 	c->hub = hub;
 	c->fd = fd;
+	c->greet_by = now + SPOP_SERVER_HELLO_SECONDS * USEC_PER_SEC;
 	c->readable =
 		event_new(hub->base, fd, EV_READ | EV_PERSIST, on_readable, c);
-	if (c->readable == NULL || event_add(c->readable, &patience) != 0) {
+	if (c->readable == NULL || !wait_for_greeting(c, now)) {
 		if (c->readable != NULL)
 			event_free(c->readable);
 		close(fd);

@@ -33,6 +33,7 @@ struct spop_connection {
 	struct evbuffer *unsent; /* owned; NULL while the peer reads */
 	uint8_t *head;           /* owned; of a frame that is not whole yet */
 	size_t head_len;
+	usec_t greet_by;
 	int fd; /* -1 once it is closed */
 };
 
