@@ -2,6 +2,7 @@
 #include "agent/io/api.h"
 
 #include <event2/event.h>
+#include <event2/listener.h>
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,14 +21,21 @@
 /* Request line, headers and what is being written; bodies are apart. */
 #define CONNECTION_BYTES 32768
 
+/* How long nobody is accepted when there are no descriptors left. */
+#define PAUSE_SECONDS 1
+
 #define LOG_LINE_MAX 256
 #define BODY_FIRST_BYTES 4096
 
 struct api {
-	struct MHD_Daemon *daemon; /* owned */
-	struct event *readable;    /* owned; on the daemon's epoll */
-	struct event *timer;       /* owned; for its idle connections */
-	int listener;              /* owned */
+	struct MHD_Daemon *daemon;      /* owned */
+	struct event *readable;         /* owned; on the daemon's epoll */
+	struct event *timer;            /* owned; for its idle connections */
+	int listener;                   /* owned */
+	struct evconnlistener *accepts; /* owned */
+	struct event *resume;           /* owned; rings when a pause is over */
+	struct log_limit paused;
+	bool full; /* as many connections as it may have */
 	struct api_options options;
 	bool ready;
 	usec_t now; /* while the daemon runs */
@@ -231,6 +239,28 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url,
 
 /* ---- the loop ---- */
 
+static bool
+is_full(const struct api *api)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(
+		api->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info != NULL && info->num_connections >= CONNECTIONS_MAX;
+}
+
+/* Newcomers wait in the backlog until somebody leaves. */
+static void
+mind_the_limit(struct api *api)
+{
+	bool full = is_full(api);
+
+	if (full && !api->full)
+		evconnlistener_disable(api->accepts);
+	if (!full && api->full)
+		evconnlistener_enable(api->accepts);
+	api->full = full;
+}
+
 /* Runs the daemon on what is ready and asks when it wants to run again. */
 static void
 on_event(evutil_socket_t fd, short what, void *arg)
@@ -243,6 +273,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	api->now = turn_enter(api->options.turn);
 	MHD_run(api->daemon);
+	mind_the_limit(api);
 	if (MHD_get_timeout(api->daemon, &msec) != MHD_YES) {
 		event_del(api->timer);
 		return;
@@ -250,6 +281,46 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	after.tv_sec = (time_t)(msec / 1000);
 	after.tv_usec = (suseconds_t)(msec % 1000 * 1000);
 	event_add(api->timer, &after);
+}
+
+static void
+on_accept(struct evconnlistener *accepts, evutil_socket_t fd,
+	  struct sockaddr *from, int len, void *arg)
+{
+	struct api *api = arg;
+
+	(void)accepts;
+	turn_enter(api->options.turn);
+	/* Closes it where it cannot take it. */
+	(void)MHD_add_connection(api->daemon, fd, from, (socklen_t)len);
+	mind_the_limit(api);
+	event_active(api->timer, EV_TIMEOUT, 0);
+}
+
+static void
+on_accept_error(struct evconnlistener *accepts, void *arg)
+{
+	const struct timeval pause = { .tv_sec = PAUSE_SECONDS };
+	struct api *api = arg;
+
+	if (log_limit(&api->paused, turn_enter(api->options.turn)))
+		log_warn("api: cannot accept, new connections wait "
+			 "skipped=%lu",
+			 api->paused.skipped);
+	/* The connection stays in the backlog; to try on would spin. */
+	evconnlistener_disable(accepts);
+	event_add(api->resume, &pause);
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct api *api = arg;
+
+	(void)fd;
+	(void)what;
+	if (!api->full)
+		evconnlistener_enable(api->accepts);
 }
 
 static void on_fault(void *arg, const char *format, va_list args)
@@ -271,11 +342,10 @@ static struct MHD_Daemon *
 start(struct api *api)
 {
 	return MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-		api, MHD_OPTION_EXTERNAL_LOGGER, on_fault, NULL,
-		MHD_OPTION_LISTEN_SOCKET, api->listener,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT,
+		MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0,
+		NULL, NULL, on_request, api, MHD_OPTION_EXTERNAL_LOGGER,
+		on_fault, NULL, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)CONNECTION_IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
@@ -295,8 +365,14 @@ join_loop(struct api *api, struct event_base *base)
 	api->readable = event_new(base, info->epoll_fd, EV_READ | EV_PERSIST,
 				  on_event, api);
 	api->timer = event_new(base, -1, 0, on_event, api);
-	return api->readable != NULL && api->timer != NULL &&
-	       event_add(api->readable, NULL) == 0;
+	api->resume = event_new(base, -1, 0, on_resume, api);
+	api->accepts = evconnlistener_new(
+		base, on_accept, api, LEV_OPT_CLOSE_ON_EXEC, 0, api->listener);
+	if (api->readable == NULL || api->timer == NULL ||
+	    api->resume == NULL || api->accepts == NULL)
+		return false;
+	evconnlistener_set_error_cb(api->accepts, on_accept_error);
+	return event_add(api->readable, NULL) == 0;
 }
 
 struct api *
@@ -305,8 +381,10 @@ api_open(struct event_base *base, int listener,
 {
 	struct api *api = calloc(1, sizeof(*api));
 
-	if (api == NULL)
+	if (api == NULL) {
+		listen_close(listener);
 		return NULL;
+	}
 	api->listener = listener;
 	api->options = *options;
 	api->daemon = start(api);
@@ -317,6 +395,13 @@ api_open(struct event_base *base, int listener,
 	return NULL;
 }
 
+static void
+free_event(struct event *event)
+{
+	if (event != NULL)
+		event_free(event);
+}
+
 void
 api_close(struct api **api)
 {
@@ -324,16 +409,14 @@ api_close(struct api **api)
 
 	if (a == NULL)
 		return;
-	if (a->timer != NULL)
-		event_free(a->timer);
-	if (a->readable != NULL)
-		event_free(a->readable);
-	if (a->daemon != NULL) {
-		/* Keeps the library from closing a socket that is ours. */
-		MHD_quiesce_daemon(a->daemon);
+	if (a->accepts != NULL)
+		evconnlistener_free(a->accepts);
+	free_event(a->resume);
+	free_event(a->timer);
+	free_event(a->readable);
+	if (a->daemon != NULL)
 		MHD_stop_daemon(a->daemon);
-		listen_close(a->listener);
-	}
+	listen_close(a->listener);
 	free(a);
 	*api = NULL;
 }

@@ -7,7 +7,8 @@
  * libmicrohttpd's, without a thread of its own, in our event loop; what is
  * served stands in the table of api_route.c.
  *
- * Connections, idle time and body size are bounded; nothing here waits.
+ * Connections, idle time and body size are bounded; who comes when there is
+ * no room waits in the backlog of the socket.
  */
 
 #include <stdbool.h>
@@ -31,8 +32,8 @@ struct api_options {
 };
 
 /*
- * Serves on a listening socket, which it owns from then on. NULL, and said in
- * the log, when HTTP cannot be started; the process then has no way to go on.
+ * Serves on a non-blocking listening socket, which it owns from then on, also
+ * where it returns NULL because HTTP cannot be started.
  */
 MUST_CHECK struct api *api_open(struct event_base *base, int listener,
 				const struct api_options *options);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/core/gate.h"
@@ -18,6 +20,7 @@
 
 #define DEADLINE_SECONDS 20
 #define MIB ((size_t)1 << 20)
+#define CONNECTIONS 256
 
 #define BASE "/netlox/v1"
 #define RULES BASE "/config/loadbalancer"
@@ -562,6 +565,106 @@ one_connection_serves_many(void **state)
 	assert_non_null(strstr(f->body, "HTTP/1.1 503 "));
 }
 
+static int
+connect_to(const struct fixture *f)
+{
+	int fd = socket(f->address.at.ss_family, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&f->address.at,
+				 f->address.len),
+			 0);
+	return fd;
+}
+
+static void
+send_health_call(int fd)
+{
+	static const char request[] = "GET /healthz HTTP/1.1\r\n"
+				      "Host: agent\r\n\r\n";
+
+	assert_int_equal(send(fd, request, strlen(request), 0),
+			 strlen(request));
+}
+
+/* Turns the loop while there is something to do at once. */
+static void
+run_out(struct fixture *f)
+{
+	for (size_t i = 0; i < 2 * CONNECTIONS; i++)
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+}
+
+static bool
+is_answered(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+static void
+who_finds_no_room_waits(void **state)
+{
+	struct fixture *f = *state;
+	int idle[CONNECTIONS], late;
+
+	for (size_t i = 0; i < CONNECTIONS; i++)
+		idle[i] = connect_to(f);
+	late = connect_to(f);
+	send_health_call(late);
+	run_out(f);
+	assert_false(is_answered(late));
+	send_health_call(idle[0]);
+	run_out(f);
+	assert_true(is_answered(idle[0]));
+
+	close(idle[1]);
+	run_out(f);
+	assert_true(is_answered(late));
+	close(late);
+	close(idle[0]);
+	for (size_t i = 2; i < CONNECTIONS; i++)
+		close(idle[i]);
+}
+
+static void
+count_turn(void *arg, usec_t now)
+{
+	unsigned *turns = arg;
+
+	(void)now;
+	++*turns;
+}
+
+static void
+without_descriptors_it_waits_and_does_not_spin(void **state)
+{
+	struct fixture *f = *state;
+	int client = socket(f->address.at.ss_family, SOCK_STREAM, 0);
+	struct rlimit before, now;
+	unsigned turns = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	now = before;
+	now.rlim_cur = (rlim_t)client + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&f->address.at,
+				 f->address.len),
+			 0);
+	send_health_call(client);
+	turn_last(f->turn, count_turn, &turns);
+	run_out(f);
+	assert_false(is_answered(client));
+	assert_int_equal(turns, 1);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int i = 0; i < 10 && !is_answered(client); i++)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	assert_in_range(turns, 2, 10);
+	close(client);
+}
+
 static void
 garbage_ends_its_connection(void **state)
 {
@@ -679,6 +782,8 @@ main(void)
 		TEST(head_is_get_without_a_body),
 		TEST(bodies_are_bounded),
 		TEST(one_connection_serves_many),
+		TEST(who_finds_no_room_waits),
+		TEST(without_descriptors_it_waits_and_does_not_spin),
 		TEST(garbage_ends_its_connection),
 		TEST(changes_reach_those_who_wait),
 		TEST(close_ends_connections),
