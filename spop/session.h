@@ -21,8 +21,8 @@
 
 #include "spop/api.h"
 #include "spop/error.h"
+#include "spop/event.h"
 #include "spop/hello.h"
-#include "spop/view.h"
 #include "spop/writer.h"
 
 enum spop_role { SPOP_AGENT, SPOP_CLIENT /* plays HAProxy */ };
@@ -49,38 +49,10 @@ struct spop_session {
 	uint64_t frame_id; /* the two of the frame that is gathered */
 };
 
-enum spop_event_type {
-	SPOP_EVENT_HELLO,      /* agent: write the hello now */
-	SPOP_EVENT_NOTIFY,     /* agent: a question, complete */
-	SPOP_EVENT_ACK,        /* client: an answer, complete */
-	SPOP_EVENT_FRAGMENT,   /* part of one; there is nothing to do */
-	SPOP_EVENT_ABORT,      /* the peer gave up what it sent in part */
-	SPOP_EVENT_DISCONNECT, /* agent: write a DISCONNECT, then close */
-	SPOP_EVENT_IGNORED,    /* a frame that means nothing now */
-};
-
-/* Views in it point into the bytes fed or into the gathering buffer. */
-struct spop_event {
-	enum spop_event_type type;
-	bool aborted; /* ACK: the agent stopped reading a fragmented NOTIFY */
-	uint64_t stream_id; /* NOTIFY, ACK, FRAGMENT and ABORT; else 0 */
-	uint64_t frame_id;
-	union {
-		/*
-		 * HELLO: what the peer said, but capabilities are those in
-		 * use: pipelining and async when both have them,
-		 * fragmentation when the peer takes fragments.
-		 */
-		struct spop_hello hello;
-		struct spop_bytes payload; /* NOTIFY: messages, ACK: actions */
-		struct spop_disconnect disconnect;
-	};
-};
-
 /*
- * Both start a session that takes no fragments. The agent announces
- * pipelining, never async, and takes over the max-frame-size of the peer. The
- * client announces what it is given when it writes its hello.
+ * Starts a session that takes no fragments. An agent announces pipelining when
+ * the peer does, never async, and takes the max-frame-size of the peer as it
+ * is. A client announces what it is given when it writes its hello.
  */
 SPOP_API void spop_session_init(struct spop_session *s, enum spop_role role);
 

@@ -22,6 +22,7 @@ extern "C" {
 
 #include "spop/action.h"
 #include "spop/error.h"
+#include "spop/event.h"
 #include "spop/frame.h"
 #include "spop/hello.h"
 #include "spop/message.h"

@@ -40,7 +40,9 @@ struct spop_value {
 /*
  * Reads one from buf. Returns how many bytes it took, 0 when buf ends before
  * it does, or SPOP_EINVAL for a type nobody knows or a number that its type
- * cannot hold. Sets *value only on success; its text is a view into buf.
+ * cannot hold. Sets *value only on success; its text is a view into buf. An
+ * INT32 below zero is taken in 32 or in 64 bits of two's complement and written
+ * in 64, which is what HAProxy reads.
  */
 SPOP_CHECKED int spop_value_decode(const uint8_t *buf, size_t len,
 				   struct spop_value *value);

@@ -202,6 +202,12 @@ the_client_can_refuse_the_agent(void **state)
 	assert_int_equal(frames_feed(&t.to_client, &t.client, &t.event),
 			 SPOP_ESIZE);
 
+	frames_init(&t.to_client);
+	items[1].value = spop_value_int(255);
+	frames_control(&t.to_client, SPOP_FRAME_AGENT_HELLO, items, 3);
+	assert_int_equal(frames_feed(&t.to_client, &t.client, &t.event),
+			 SPOP_ESIZE);
+
 	/* A smaller one is the agent's right. */
 	frames_init(&t.to_client);
 	items[1].value = spop_value_int(256);

@@ -94,26 +94,42 @@ a_health_check_is_answered(void **state)
 	assert_int_equal(answer.max_frame_size, 256);
 }
 
-/* The bytes of a fault in a HELLO are test_hello.c's; here is what comes of. */
+/* The faults themselves are test_hello.c's; here is what comes of them. */
 static void
 a_bad_hello_is_refused_with_its_status(void **state)
 {
 	static const struct {
-		int64_t size;
+		const char *versions; /* NULL leaves the item out */
+		int64_t size;         /* so does 0 */
+		const char *capabilities;
 		int error;
 		uint32_t status;
 	} table[] = {
-		{ 255, SPOP_ESIZE, 9 },
-		{ (16 << 20) + 1, SPOP_ESIZE, 9 },
+		{ NULL, 1000, "", SPOP_ENOVERSION, 5 },
+		{ "2.0", 0, "", SPOP_ENOSIZE, 6 },
+		{ "2.0", 1000, NULL, SPOP_ENOCAPABILITIES, 7 },
+		{ "1.0", 1000, "", SPOP_EVERSION, 8 },
+		{ "2.0", 255, "", SPOP_ESIZE, 9 },
+		{ "2.0", (16 << 20) + 1, "", SPOP_ESIZE, 9 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		const char *versions = table[i].versions;
+		const char *capabilities = table[i].capabilities;
+		const struct spop_pair items[] = {
+			{ spop_text_of(versions ? "supported-versions" : NULL),
+			  spop_value_string(versions) },
+			{ spop_text_of(table[i].size ? "max-frame-size" : NULL),
+			  spop_value_int(table[i].size) },
+			{ spop_text_of(capabilities ? "capabilities" : NULL),
+			  spop_value_string(capabilities) },
+		};
 		struct spop_session s;
 		struct frames f;
 
 		frames_init(&f);
-		frames_hello(&f, table[i].size);
+		frames_control(&f, SPOP_FRAME_HAPROXY_HELLO, items, 3);
 		spop_session_init(&s, SPOP_AGENT);
 		refuses(&s, &f, table[i].error);
 		assert_int_equal(spop_status_of(table[i].error),
@@ -321,14 +337,22 @@ a_frame_of_no_length_is_refused(void **state)
 	assert_int_equal(spop_session_feed(&s, zero, 4, &event), SPOP_EINVAL);
 }
 
+/* An ACK that takes 17 bytes more than its two texts. */
+static int
+write_ack(const struct spop_session *s, struct spop_writer *w, const char *name,
+	  struct spop_text text)
+{
+	spop_session_ack(s, w, 1, 1);
+	spop_action_set_var(w, SPOP_SCOPE_TRANSACTION, name,
+			    spop_value_text(text));
+	return spop_frame_end(w);
+}
+
 static void
 an_ack_may_fill_the_frame_to_the_byte(void **state)
 {
-	char body[300];
-	/* What precedes the body's bytes: head, action, a length of two. */
-	size_t head = 7 + 3 + 5 + 1 + 2, room = 256 - head;
-	struct spop_value value =
-		spop_value_text((struct spop_text){ body, room });
+	char body[239];
+	const struct spop_text text = { body, sizeof(body) };
 	struct spop_session s;
 	struct frames f;
 
@@ -337,25 +361,12 @@ an_ack_may_fill_the_frame_to_the_byte(void **state)
 	spop_session_init(&s, SPOP_AGENT);
 	frames_open_agent(&s, 256);
 	frames_init(&f);
-
-	/* A shorter length field for what fits: 238 bytes take one. */
-	assert_int_equal(room, 238);
-	value.text.len = 239;
-	spop_session_ack(&s, &f.w, 1, 1);
-	spop_action_set_var(&f.w, SPOP_SCOPE_TRANSACTION, "body", value);
-	assert_int_equal(spop_frame_end(&f.w), 256 + SPOP_FRAME_PREFIX);
-
-	value.text.len = 240;
-	spop_session_ack(&s, &f.w, 1, 1);
-	spop_action_set_var(&f.w, SPOP_SCOPE_TRANSACTION, "body", value);
-	assert_int_equal(spop_frame_end(&f.w), SPOP_ETOOBIG);
+	assert_int_equal(write_ack(&s, &f.w, "body", text), 260);
+	assert_int_equal(write_ack(&s, &f.w, "body+", text), SPOP_ETOOBIG);
 
 	/* The smaller one that is tried instead lies behind the first. */
-	spop_session_ack(&s, &f.w, 1, 1);
-	spop_action_set_var(&f.w, SPOP_SCOPE_TRANSACTION, "body",
-			    spop_value_string(""));
-	assert_int_equal(spop_frame_end(&f.w), SPOP_FRAME_PREFIX + 17);
-	assert_int_equal(f.w.len, 260 + 21);
+	assert_int_equal(write_ack(&s, &f.w, "", spop_text_of("")), 17);
+	assert_int_equal(f.w.len, 260 + 17);
 }
 
 static void
@@ -492,6 +503,23 @@ no_room_changes_nothing(void **state)
 	assert_int_equal(w.len, 0);
 }
 
+static void
+no_room_for_a_greeting_changes_nothing(void **state)
+{
+	const struct spop_hello hello = { .max_frame_size = 1000 };
+	struct spop_session s, before;
+	struct spop_writer w;
+	uint8_t buf[16];
+
+	(void)state;
+	spop_session_init(&s, SPOP_CLIENT);
+	before = s;
+	spop_writer_init(&w, buf, sizeof(buf));
+	assert_int_equal(spop_session_hello_client(&s, &w, &hello),
+			 SPOP_ENOSPACE);
+	assert_memory_equal(&s, &before, sizeof(s));
+}
+
 /* Whose limit is not known yet gets the smallest frames. */
 static void
 a_long_farewell_is_refused(void **state)
@@ -535,6 +563,7 @@ main(void)
 		cmocka_unit_test(nothing_comes_after_disconnect),
 		cmocka_unit_test(who_leaves_listens_for_disconnect_only),
 		cmocka_unit_test(no_room_changes_nothing),
+		cmocka_unit_test(no_room_for_a_greeting_changes_nothing),
 		cmocka_unit_test(a_long_farewell_is_refused),
 	};
 
