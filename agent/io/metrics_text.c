@@ -90,45 +90,44 @@ put_label(struct out *o, const char *name, const char *value)
 {
 	put(o, name);
 	put(o, "=\"");
-	for (const char *c = value; *c != '\0'; c++) {
-		if (*c == '\\' || *c == '"')
-			put_bytes(o, "\\", 1);
-		if (*c == '\n')
-			put(o, "\\n");
-		else
-			put_bytes(o, c, 1);
+	while (*value != '\0') {
+		size_t plain = strcspn(value, "\\\"\n");
+
+		put_bytes(o, value, plain);
+		value += plain;
+		if (*value == '\0')
+			break;
+		put(o, *value == '\n'  ? "\\n"
+		       : *value == '"' ? "\\\""
+				       : "\\\\");
+		value++;
 	}
 	put(o, "\"");
 }
 
-/* Everything of a sample but its value; pool and label may be NULL. */
+/* Everything of a sample but its value. */
 struct series {
 	const char *family;
 	const char *suffix;
-	const struct pool *pool;
-	const char *label;
+	const char *labels; /* of its pool, empty for the process */
+	const char *label;  /* a further one, or NULL */
 	const char *value;
 };
 
 static void
 put_series(struct out *o, const struct series *s)
 {
-	const char *separator = "{";
+	bool both = s->labels[0] != '\0' && s->label != NULL;
+	bool any = s->labels[0] != '\0' || s->label != NULL;
 
 	put(o, s->family);
 	put(o, s->suffix);
-	if (s->pool != NULL) {
-		put(o, separator);
-		put_label(o, "service", s->pool->service);
-		put(o, ",");
-		put_label(o, "pool", s->pool->label);
-		separator = ",";
-	}
-	if (s->label != NULL) {
-		put(o, separator);
+	put(o, any ? "{" : "");
+	put(o, s->labels);
+	put(o, both ? "," : "");
+	if (s->label != NULL)
 		put_label(o, s->label, s->value);
-	}
-	put(o, s->pool != NULL || s->label != NULL ? "} " : " ");
+	put(o, any ? "} " : " ");
 }
 
 static void
@@ -141,10 +140,9 @@ put_sample(struct out *o, const struct series *s, uint64_t value)
 
 static void
 put_histogram(struct out *o, const struct metric_row *row,
-	      const struct pool *pool)
+	      const struct histogram *h, const char *labels)
 {
-	const struct histogram *h = &pool->waits;
-	struct series s = { row->family, "_bucket", pool, "le", NULL };
+	struct series s = { row->family, "_bucket", labels, "le", NULL };
 	char seconds[SECONDS_MAX];
 	uint64_t below = 0;
 
@@ -157,7 +155,7 @@ put_histogram(struct out *o, const struct metric_row *row,
 	s.value = "+Inf";
 	put_sample(o, &s, h->count);
 
-	s = (struct series){ row->family, "_sum", pool, NULL, NULL };
+	s = (struct series){ row->family, "_sum", labels, NULL, NULL };
 	write_seconds(seconds, h->sum);
 	put_series(o, &s);
 	put(o, seconds);
@@ -166,22 +164,58 @@ put_histogram(struct out *o, const struct metric_row *row,
 	put_sample(o, &s, h->count);
 }
 
-/* A sample for each value of the label; pool is NULL for the process. */
+/* A sample for each value of the label. */
 static void
-put_values(struct out *o, const struct gate *gate, enum metric_id id,
-	   const struct pool *pool)
+put_process(struct out *o, const struct gate *gate, enum metric_id id)
 {
 	const struct metric_row *row = &metrics_table[id];
 	const struct metric_label_row *label = metric_label_row(row->label);
 
 	for (size_t i = 0; i < label->count; i++) {
-		const struct series s = { row->family, "", pool, label->name,
+		const struct series s = { row->family, "", "", label->name,
 					  label->values[i] };
 
-		put_sample(o, &s,
-			   pool != NULL ? pool_metric(pool, id, i)
-					: gate->metrics.value[id][i]);
+		put_sample(o, &s, gate->metrics.value[id][i]);
 	}
+}
+
+static void
+put_pool(struct out *o, const struct pool *pool, enum metric_id id,
+	 const char *labels)
+{
+	const struct metric_row *row = &metrics_table[id];
+	const struct metric_label_row *label = metric_label_row(row->label);
+
+	if (row->type == METRIC_HISTOGRAM) {
+		put_histogram(o, row, &pool->waits, labels);
+		return;
+	}
+	for (size_t i = 0; i < label->count; i++) {
+		const struct series s = { row->family, "", labels, label->name,
+					  label->values[i] };
+
+		put_sample(o, &s, pool_metric(pool, id, i));
+	}
+}
+
+static void
+put_pools(struct out *o, const struct gate *gate, enum metric_id id)
+{
+	struct out labels = { 0 };
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &gate->pools, link) {
+		labels.len = 0;
+		put_label(&labels, "service", pool->service);
+		put(&labels, ",");
+		put_label(&labels, "pool", pool->label);
+		put_bytes(&labels, "", 1);
+		if (labels.failed)
+			break;
+		put_pool(o, pool, id, labels.at);
+	}
+	o->failed = o->failed || labels.failed;
+	free(labels.at);
 }
 
 static void
@@ -189,7 +223,6 @@ put_family(struct out *o, const struct gate *gate, enum metric_id id)
 {
 	static const char *const types[] = { "counter", "gauge", "histogram" };
 	const struct metric_row *row = &metrics_table[id];
-	const struct pool *pool;
 
 	put(o, "# HELP ");
 	put(o, row->family);
@@ -200,17 +233,10 @@ put_family(struct out *o, const struct gate *gate, enum metric_id id)
 	put(o, " ");
 	put(o, types[row->type]);
 	put(o, "\n");
-
-	if (row->scope == METRIC_PROCESS) {
-		put_values(o, gate, id, NULL);
-		return;
-	}
-	TAILQ_FOREACH (pool, &gate->pools, link) {
-		if (row->type == METRIC_HISTOGRAM)
-			put_histogram(o, row, pool);
-		else
-			put_values(o, gate, id, pool);
-	}
+	if (row->scope == METRIC_PROCESS)
+		put_process(o, gate, id);
+	else
+		put_pools(o, gate, id);
 }
 
 char *
