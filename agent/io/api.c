@@ -290,7 +290,6 @@ on_accept(struct evconnlistener *accepts, evutil_socket_t fd,
 	struct api *api = arg;
 
 	(void)accepts;
-	turn_enter(api->options.turn);
 	/* Closes it where it cannot take it. */
 	(void)MHD_add_connection(api->daemon, fd, from, (socklen_t)len);
 	mind_the_limit(api);
@@ -355,7 +354,7 @@ start(struct api *api)
 }
 
 static bool
-join_loop(struct api *api, struct event_base *base)
+join_loop(struct api *api, struct event_base *base, int listener)
 {
 	const union MHD_DaemonInfo *info =
 		MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -366,8 +365,8 @@ join_loop(struct api *api, struct event_base *base)
 				  on_event, api);
 	api->timer = event_new(base, -1, 0, on_event, api);
 	api->resume = event_new(base, -1, 0, on_resume, api);
-	api->accepts = evconnlistener_new(
-		base, on_accept, api, LEV_OPT_CLOSE_ON_EXEC, 0, api->listener);
+	api->accepts = evconnlistener_new(base, on_accept, api,
+					  LEV_OPT_CLOSE_ON_EXEC, 0, listener);
 	if (api->readable == NULL || api->timer == NULL ||
 	    api->resume == NULL || api->accepts == NULL)
 		return false;
@@ -381,18 +380,18 @@ api_open(struct event_base *base, int listener,
 {
 	struct api *api = calloc(1, sizeof(*api));
 
-	if (api == NULL) {
-		listen_close(listener);
+	if (api == NULL)
+		return NULL;
+	api->listener = -1;
+	api->options = *options;
+	api->daemon = start(api);
+	if (api->daemon == NULL || !join_loop(api, base, listener)) {
+		log_err("api: HTTP cannot be started");
+		api_close(&api);
 		return NULL;
 	}
 	api->listener = listener;
-	api->options = *options;
-	api->daemon = start(api);
-	if (api->daemon != NULL && join_loop(api, base))
-		return api;
-	log_err("api: HTTP cannot be started");
-	api_close(&api);
-	return NULL;
+	return api;
 }
 
 static void

@@ -32,8 +32,8 @@ struct api_options {
 };
 
 /*
- * Serves on a non-blocking listening socket, which it owns from then on, also
- * where it returns NULL because HTTP cannot be started.
+ * Serves on a non-blocking listening socket, which it owns from then on. NULL,
+ * and the socket still the caller's, when HTTP cannot be started.
  */
 MUST_CHECK struct api *api_open(struct event_base *base, int listener,
 				const struct api_options *options);
