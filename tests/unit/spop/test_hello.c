@@ -298,6 +298,27 @@ trailing_garbage_is_refused(void **state)
 }
 
 static void
+a_hello_is_written_as_others_write_it(void **state)
+{
+	static const char expected[] = "\7version\10\0032.0"
+				       "\16max-frame-size\3\xfc\xf0\6"
+				       "\14capabilities\10\20pipelining,async";
+	const struct spop_hello hello = {
+		.max_frame_size = 16380,
+		.capabilities =
+			SPOP_CAPABILITY_PIPELINING | SPOP_CAPABILITY_ASYNC,
+	};
+	uint8_t buf[128];
+	struct spop_writer w;
+
+	(void)state;
+	spop_writer_init(&w, buf, sizeof(buf));
+	spop_hello_encode_agent(&w, &hello);
+	assert_int_equal(w.len, sizeof(expected) - 1);
+	assert_memory_equal(buf, expected, w.len);
+}
+
+static void
 a_hello_survives(void **state)
 {
 	(void)state;
@@ -406,6 +427,7 @@ main(void)
 		cmocka_unit_test(capabilities_are_picked_out),
 		cmocka_unit_test(of_one_that_comes_twice_the_last_counts),
 		cmocka_unit_test(trailing_garbage_is_refused),
+		cmocka_unit_test(a_hello_is_written_as_others_write_it),
 		cmocka_unit_test(a_hello_survives),
 		cmocka_unit_test(each_status_survives_a_disconnect),
 		cmocka_unit_test(

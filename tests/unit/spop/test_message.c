@@ -162,6 +162,18 @@ a_list_that_ends_early_is_refused(void **state)
 }
 
 static void
+a_name_without_a_count_is_refused(void **state)
+{
+	static const uint8_t bytes[] = { 1, 'a', 0 };
+	struct spop_messages list = { .rest = { bytes, 2 } };
+	struct spop_message message = { .arguments = 77 };
+
+	(void)state;
+	assert_int_equal(spop_message_next(&list, &message), SPOP_EINVAL);
+	assert_int_equal(message.arguments, 77);
+}
+
+static void
 a_bad_argument_is_found_even_if_passed_over(void **state)
 {
 	static const uint8_t bytes[] = { 1, 'a', 1, 1, 'x', 15, 1, 'b', 0 };
@@ -233,6 +245,7 @@ main(void)
 		cmocka_unit_test(arguments_may_be_passed_over),
 		cmocka_unit_test(no_message_is_fine),
 		cmocka_unit_test(a_list_that_ends_early_is_refused),
+		cmocka_unit_test(a_name_without_a_count_is_refused),
 		cmocka_unit_test(a_bad_argument_is_found_even_if_passed_over),
 		cmocka_unit_test(a_message_has_at_most_255_arguments),
 		cmocka_unit_test(each_smaller_buffer_is_refused),

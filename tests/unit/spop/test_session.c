@@ -173,23 +173,33 @@ a_hello_larger_than_it_allows_is_refused(void **state)
 }
 
 static void
-control_frames_belong_to_no_stream(void **state)
+control_frames_are_whole_and_of_no_stream(void **state)
 {
-	static const uint8_t types[] = { SPOP_FRAME_HAPROXY_HELLO,
-					 SPOP_FRAME_HAPROXY_DISCONNECT };
+	/* What the last byte of the flags and the two ids are changed to. */
+	static const struct {
+		uint8_t bytes[3];
+		int error;
+	} table[] = {
+		{ { SPOP_FRAME_FIN, 1, 0 }, SPOP_EINVAL },
+		{ { SPOP_FRAME_FIN, 0, 1 }, SPOP_EINVAL },
+		{ { 0, 0, 0 }, SPOP_EFRAGMENT },
+	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct spop_session s;
 		struct frames f;
 
 		spop_session_init(&s, SPOP_AGENT);
 		frames_init(&f);
-		frames_add(&f, types[i], SPOP_FRAME_FIN, 1, "");
-		refuses(&s, &f, SPOP_EINVAL);
+		frames_hello(&f, 1000);
+		memcpy(f.buf + 8, table[i].bytes, 3);
+		refuses(&s, &f, table[i].error);
+
 		frames_init(&f);
-		frames_add(&f, types[i], 0, 0, "");
-		refuses(&s, &f, SPOP_EFRAGMENT);
+		frames_disconnect(&f, SPOP_FRAME_HAPROXY_DISCONNECT, 0, "");
+		memcpy(f.buf + 8, table[i].bytes, 3);
+		refuses(&s, &f, table[i].error);
 	}
 }
 
@@ -548,7 +558,7 @@ main(void)
 		cmocka_unit_test(a_health_check_is_answered),
 		cmocka_unit_test(a_bad_hello_is_refused_with_its_status),
 		cmocka_unit_test(a_hello_larger_than_it_allows_is_refused),
-		cmocka_unit_test(control_frames_belong_to_no_stream),
+		cmocka_unit_test(control_frames_are_whole_and_of_no_stream),
 		cmocka_unit_test(nothing_comes_before_hello),
 		cmocka_unit_test(nothing_comes_between_hello_and_its_answer),
 		cmocka_unit_test(an_open_session_takes_what_it_should),
