@@ -9,6 +9,7 @@
 #include "agent/core/reason.h"
 
 #define REQUEST "admission-request"
+#define RESPONSE "admission-response"
 
 /* Room for the longest refusal body: all words and numbers are ours. */
 #define BODY_MAX 256
@@ -200,8 +201,24 @@ read_request(struct spop_messages *list, struct question *q)
 		typed = take(&fields, &pair) && typed;
 	if (rc < 0)
 		return rc;
-	q->about_request = true;
+	q->about = ABOUT_REQUEST;
 	judge(q, &fields, typed);
+	return 0;
+}
+
+/* Messages behind the first request mean nothing. */
+static int
+read_message(struct spop_messages *list, const struct spop_message *message,
+	     struct question *q)
+{
+	if (q->about == ABOUT_REQUEST)
+		return 0;
+	if (spop_text_is(message->name, REQUEST))
+		return read_request(list, q);
+	if (spop_text_is(message->name, RESPONSE)) {
+		q->about = ABOUT_RESPONSE;
+		q->usable = true;
+	}
 	return 0;
 }
 
@@ -214,12 +231,9 @@ admission_message_read(struct spop_bytes payload, struct question *question)
 
 	*question = (struct question){ .why = UNUSABLE_MESSAGE };
 	while ((rc = spop_message_next(&list, &message)) > 0) {
-		if (question->about_request ||
-		    !spop_text_is(message.name, REQUEST))
-			continue;
-		rc = read_request(&list, question);
+		rc = read_message(&list, &message, question);
 		if (rc < 0)
-			return rc;
+			break;
 	}
 	return rc;
 }
@@ -346,14 +360,16 @@ admission_message_answer(const struct spop_session *session,
 }
 
 int
-admission_message_unusable(const struct spop_session *session,
-			   struct spop_writer *w, const struct asker *to,
-			   const struct question *question)
+admission_message_note(const struct spop_session *session,
+		       struct spop_writer *w, const struct asker *to,
+		       const struct question *question)
 {
+	bool noted = question->about == ABOUT_RESPONSE;
+
 	spop_session_ack(session, w, to->stream, to->frame);
-	if (question->about_request)
+	if (question->about == ABOUT_REQUEST)
 		set_string(w, "verdict", "bypass");
 	else
-		set(w, "noted", spop_value_bool(false));
+		set(w, "noted", spop_value_bool(noted));
 	return spop_frame_end(w);
 }

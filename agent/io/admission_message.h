@@ -14,16 +14,19 @@
 #include "agent/core/metrics.h"
 #include "spop/spop.h"
 
+enum question_about { ABOUT_NOTHING, ABOUT_RESPONSE, ABOUT_REQUEST };
+
 struct question {
+	enum question_about about; /* which message we know was in it */
 	bool usable;
-	bool about_request; /* whether it was an admission-request at all */
-	enum unusable why;  /* where it is not usable */
-	struct ask ask;     /* views into the payload; no asker yet */
+	enum unusable why; /* where it is not usable */
+	struct ask ask;    /* ABOUT_REQUEST: views into the payload */
 };
 
 /*
- * Reads the first message of a NOTIFY that we know. Returns 0, or the enum
- * spop_error of a payload that breaks the protocol.
+ * Reads the first admission-request of a NOTIFY, or notes that there was an
+ * admission-response. Returns 0, or the enum spop_error of a payload that
+ * breaks the protocol.
  */
 MUST_CHECK int admission_message_read(struct spop_bytes payload,
 				      struct question *question);
@@ -39,10 +42,13 @@ MUST_CHECK int admission_message_answer(const struct spop_session *session,
 					const struct answer *answer,
 					uint64_t epoch);
 
-/* The ACK to a question that cannot be used. */
-MUST_CHECK int admission_message_unusable(const struct spop_session *session,
-					  struct spop_writer *w,
-					  const struct asker *to,
-					  const struct question *question);
+/*
+ * The ACK to all else: bypass for a request that cannot be used, noted for a
+ * response, not noted for what we do not know.
+ */
+MUST_CHECK int admission_message_note(const struct spop_session *session,
+				      struct spop_writer *w,
+				      const struct asker *to,
+				      const struct question *question);
 
 #endif

@@ -231,19 +231,25 @@ spop_connection_answer(struct spop_connection *c, const struct asker *to,
 }
 
 static void
-answer_unusable(struct spop_connection *c, const struct asker *to,
-		const struct question *q, usec_t now)
+count_unusable(struct spop_hub *hub, enum unusable why, usec_t now)
 {
-	struct spop_hub *hub = c->hub;
-	struct spop_writer *w = writer_to(c);
-	const char *cause = metric_label_row(LABEL_UNUSABLE)->values[q->why];
+	struct log_limit *limit = &hub->unusable[why];
 
-	metrics_count(&hub->gate->metrics, METRIC_spop_unusable, q->why);
-	if (log_limit(&hub->unusable, now))
+	metrics_count(&hub->gate->metrics, METRIC_spop_unusable, why);
+	if (log_limit(limit, now))
 		log_warnx("spop: message not usable cause=%s skipped=%lu",
-			  cause, hub->unusable.skipped);
+			  metric_label_row(LABEL_UNUSABLE)->values[why],
+			  limit->skipped);
+}
+
+static void
+answer_note(struct spop_connection *c, const struct asker *to,
+	    const struct question *q)
+{
+	struct spop_writer *w = writer_to(c);
+
 	if (w != NULL)
-		sent_ack(c, admission_message_unusable(&c->session, w, to, q));
+		sent_ack(c, admission_message_note(&c->session, w, to, q));
 }
 
 static void
@@ -259,8 +265,10 @@ on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
 		fail(c, rc);
 		return;
 	}
-	if (!q.usable) {
-		answer_unusable(c, &to, &q, now);
+	if (!q.usable)
+		count_unusable(c->hub, q.why, now);
+	if (!q.usable || q.about != ABOUT_REQUEST) {
+		answer_note(c, &to, &q);
 		return;
 	}
 	q.ask.asker = to;

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "agent/core/base.h"
+#include "agent/core/metrics.h"
 #include "agent/core/request.h"
 #include "agent/io/log.h"
 #include "spop/spop.h"
@@ -55,7 +56,8 @@ struct spop_hub {
 	struct spop_writer writer;
 	struct spop_connection *writing; /* NULL: the writer is empty */
 
-	struct log_limit refused, unusable;
+	struct log_limit refused;
+	struct log_limit unusable[UNUSABLE_MEMORY + 1]; /* by cause */
 };
 
 /* False without memory. */
