@@ -213,6 +213,20 @@ pools_are_named_by_their_key(void **state)
 	free(text);
 }
 
+static void
+label_values_are_escaped(void **state)
+{
+	struct gate *gate = *state;
+	char *text;
+
+	put_gated(gate, 8080);
+	snprintf(only_pool(gate)->label, POOL_LABEL_MAX, "a\"b\\c\nd\n");
+	text = scrape(gate);
+	assert_true(has(text, FAMILY "queued{service=\"192.0.2.10:8080\","
+				     "pool=\"a\\\"b\\\\c\\nd\\n\"} 0"));
+	free(text);
+}
+
 /* Rows 330 and 1 to 8. */
 static void
 every_ai_rule_has_series_and_no_other(void **state)
@@ -324,6 +338,7 @@ main(void)
 		TEST(every_value_of_a_label_is_there),
 		TEST(values_are_live),
 		TEST(pools_are_named_by_their_key),
+		TEST(label_values_are_escaped),
 		TEST(every_ai_rule_has_series_and_no_other),
 		TEST(deleted_pool_has_no_series),
 		TEST(histogram_is_cumulative),

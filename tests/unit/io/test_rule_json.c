@@ -195,6 +195,23 @@ example_reads_back(void **state)
 	json_decref(entry);
 }
 
+/* 33 waiters of half a MiB each, in whole MiB. */
+static void
+memory_bound_follows_the_request_buffer(void **state)
+{
+	struct gate *gate = *state;
+	json_t *entry;
+
+	accept(gate, AI ",\"fc_max_queue_depth\":33,"
+			"\"fc_max_queue_wait_ms\":1");
+	entry = rule_json_write(TAILQ_FIRST(&gate->rules.services)->rule,
+				only_pool(gate), BUFFER_KIB / 2);
+	assert_int_equal(
+		json_integer_value(effective(entry, "queue_memory_bound_mib")),
+		16);
+	json_decref(entry);
+}
+
 /* Row 66: each setting is in force by its name, and has a source. */
 static void
 each_setting_is_effective(void **state)
@@ -880,6 +897,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(example_reads_back),
+		TEST(memory_bound_follows_the_request_buffer),
 		TEST(each_setting_is_effective),
 		TEST(each_setting_keeps_its_bounds),
 		TEST(schema_faults_have_no_result),
