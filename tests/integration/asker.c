@@ -197,32 +197,78 @@ asker_close(struct asker **asker)
 	*asker = NULL;
 }
 
-uint64_t
-asker_put(struct asker *asker, const char *message, const struct field *fields,
-	  size_t count)
+void
+fields_set(struct fields *fields, const char *name, struct spop_value value)
+{
+	size_t i = 0;
+
+	while (i < fields->count && strcmp(fields->at[i].name, name) != 0)
+		i++;
+	if (i == fields->count)
+		fields->count++;
+	assert_true(fields->count <= FIELDS_MAX);
+	fields->at[i].name = name;
+	fields->at[i].value = value;
+}
+
+void
+fields_drop(struct fields *fields, const char *name)
+{
+	for (size_t i = 0; i < fields->count; i++)
+		if (strcmp(fields->at[i].name, name) == 0)
+			fields->at[i] = fields->at[--fields->count];
+}
+
+void
+fields_usual(struct fields *fields, const char *id)
+{
+	fields->count = 0;
+	fields_set(fields, "id", spop_value_string(id));
+	fields_set(fields, "pool", spop_value_string("chat"));
+	fields_set(fields, "method", spop_value_string("POST"));
+	fields_set(fields, "path", spop_value_string("/v1/chat/completions"));
+	fields_set(fields, "http", spop_value_int(1));
+	fields_set(fields, "body_len", spop_value_int(100));
+	fields_set(fields, "body_size", spop_value_int(100));
+}
+
+void
+asker_begin(struct asker *asker)
 {
 	spop_session_notify(&asker->session, &asker->out, ++asker->asked, 1);
+}
+
+void
+asker_add(struct asker *asker, const char *message, const struct fields *fields)
+{
 	spop_message_begin(&asker->out, message);
-	for (size_t i = 0; i < count; i++)
-		spop_argument_put(&asker->out, fields[i].name, fields[i].value);
+	for (size_t i = 0; i < fields->count; i++)
+		spop_argument_put(&asker->out, fields->at[i].name,
+				  fields->at[i].value);
+}
+
+uint64_t
+asker_end(struct asker *asker)
+{
 	assert_true(spop_frame_end(&asker->out) > 0);
 	return asker->asked;
 }
 
 uint64_t
+asker_put(struct asker *asker, const char *message, const struct fields *fields)
+{
+	asker_begin(asker);
+	asker_add(asker, message, fields);
+	return asker_end(asker);
+}
+
+uint64_t
 asker_put_usual(struct asker *asker, const char *id)
 {
-	const struct field fields[] = {
-		{ "id", spop_value_string(id) },
-		FIELD_TEXT("pool", "chat"),
-		FIELD_TEXT("method", "POST"),
-		FIELD_TEXT("path", "/v1/chat/completions"),
-		FIELD_INT("http", 1),
-		FIELD_INT("body_len", 100),
-		FIELD_INT("body_size", 100),
-	};
+	struct fields fields;
 
-	return asker_put(asker, "admission-request", fields, ARRAY_LEN(fields));
+	fields_usual(&fields, id);
+	return asker_put(asker, "admission-request", &fields);
 }
 
 void
@@ -242,9 +288,9 @@ asker_ask(struct asker *asker, const char *id)
 }
 
 uint64_t
-asker_ask_fields(struct asker *asker, const struct field *fields, size_t count)
+asker_ask_fields(struct asker *asker, const struct fields *fields)
 {
-	uint64_t stream = asker_put(asker, "admission-request", fields, count);
+	uint64_t stream = asker_put(asker, "admission-request", fields);
 
 	asker_flush(asker);
 	return stream;
@@ -294,17 +340,17 @@ asker_decide(struct asker *asker, const char *id)
 }
 
 struct reply
-asker_decide_fields(struct asker *asker, const struct field *fields,
-		    size_t count)
+asker_decide_fields(struct asker *asker, const struct fields *fields)
 {
-	return asker_reply(asker, asker_ask_fields(asker, fields, count));
+	return asker_reply(asker, asker_ask_fields(asker, fields));
 }
 
 void
 asker_catch_up(struct asker *asker)
 {
 	/* One that nobody can use is answered at once, behind all others. */
-	uint64_t stream = asker_put(asker, "catch-up", NULL, 0);
+	static const struct fields none = { .count = 0 };
+	uint64_t stream = asker_put(asker, "catch-up", &none);
 
 	asker_flush(asker);
 	assert_true(asker_reply(asker, stream).set == REPLY_NOTED);

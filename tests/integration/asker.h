@@ -15,40 +15,25 @@
 #include "tests/integration/agent.h"
 #include "tests/integration/wire.h"
 
-/* One argument of a message. */
-struct field {
-	const char *name;
-	struct spop_value value;
+#define FIELDS_MAX 20
+
+/* The arguments of a message. */
+struct fields {
+	struct {
+		const char *name;
+		struct spop_value value;
+	} at[FIELDS_MAX];
+	size_t count;
 };
 
-#define FIELD_TEXT(n, s)                                                       \
-	{                                                                      \
-		(n),                                                           \
-		{                                                              \
-			.type = SPOP_STRING, .text = {(s), sizeof(s) - 1 }     \
-		}                                                              \
-	}
-#define FIELD_INT(n, i)                                                        \
-	{                                                                      \
-		(n),                                                           \
-		{                                                              \
-			.type = SPOP_INT64, .number = (i)                      \
-		}                                                              \
-	}
-#define FIELD_BOOL(n, b)                                                       \
-	{                                                                      \
-		(n),                                                           \
-		{                                                              \
-			.type = SPOP_BOOL, .boolean = (b)                      \
-		}                                                              \
-	}
-#define FIELD_NULL(n)                                                          \
-	{                                                                      \
-		(n),                                                           \
-		{                                                              \
-			.type = SPOP_NULL                                      \
-		}                                                              \
-	}
+/* The usual question about this id: a buffered HTTP/1 chat completion. */
+void fields_usual(struct fields *fields, const char *id);
+
+/* Changes an argument, or adds it. */
+void fields_set(struct fields *fields, const char *name,
+		struct spop_value value);
+
+void fields_drop(struct fields *fields, const char *name);
 
 /* The variables of an ACK (interface 2); REPLY_* says which were set. */
 enum reply_variable {
@@ -105,19 +90,22 @@ struct asker {
 struct asker *asker_open(const struct agent *agent);
 void asker_close(struct asker **asker);
 
-/* Puts a NOTIFY with one message behind what is to be sent. */
+/* Put a NOTIFY with one message behind what is to be sent. */
 uint64_t asker_put(struct asker *asker, const char *message,
-		   const struct field *fields, size_t count);
-
-/* Puts the usual question about this id: a buffered HTTP/1 chat completion. */
+		   const struct fields *fields);
 uint64_t asker_put_usual(struct asker *asker, const char *id);
+
+/* The same in steps, for a NOTIFY with none or several messages. */
+void asker_begin(struct asker *asker);
+void asker_add(struct asker *asker, const char *message,
+	       const struct fields *fields);
+uint64_t asker_end(struct asker *asker);
 
 void asker_flush(struct asker *asker);
 
 /* Asks at once. Each returns the stream, by which the answer is known. */
 uint64_t asker_ask(struct asker *asker, const char *id);
-uint64_t asker_ask_fields(struct asker *asker, const struct field *fields,
-			  size_t count);
+uint64_t asker_ask_fields(struct asker *asker, const struct fields *fields);
 
 /* Takes an answer that has come or comes in time. */
 bool asker_take(struct asker *asker, uint64_t stream, struct reply *reply,
@@ -129,7 +117,7 @@ struct reply asker_reply(struct asker *asker, uint64_t stream);
 /* Asks, and the answer is there at once. */
 struct reply asker_decide(struct asker *asker, const char *id);
 struct reply asker_decide_fields(struct asker *asker,
-				 const struct field *fields, size_t count);
+				 const struct fields *fields);
 
 /*
  * Returns once the daemon has dealt with all that it was sent before; answers

@@ -76,8 +76,9 @@ rest_put_rule(const struct agent *agent, const struct rest_rule *rule)
 		 "\"port\":8000,\"protocol\":\"tcp\",\"mode\":4,"
 		 "\"sse_mode\":true,\"name\":\"chat\",\"fc_mode\":\"%s\"%s},"
 		 "\"endpoints\":[{\"endpointIP\":\"10.1.0.1\","
-		 "\"targetPort\":9000,\"weight\":1}]}",
-		 rule->mode != NULL ? rule->mode : "enforce", settings);
+		 "\"targetPort\":9000,\"weight\":1%s}]}",
+		 rule->mode != NULL ? rule->mode : "enforce", settings,
+		 rule->nobody ? ",\"ep_role\":1" : "");
 	status = rest_call(agent, "POST /netlox/v1/config/loadbalancer", body,
 			   &answer);
 	if (status != 200)

@@ -16,7 +16,7 @@ struct rest_rule {
 	unsigned endpoint_ceiling;
 	unsigned depth;
 	unsigned wait_ms;
-	bool nobody; /* it has no endpoint */
+	bool nobody; /* its endpoint can serve nobody */
 };
 
 /*
