@@ -15,7 +15,7 @@
 
 struct evbuffer;
 
-#define HTTP_LINE_MAX 65536
+#define HTTP_LINE_MAX 32768
 #define HTTP_HEADERS_MAX 128
 #define HTTP_BODY_MAX ((size_t)16 << 20)
 

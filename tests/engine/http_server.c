@@ -178,8 +178,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 		err(1, "connection");
 	c->server = s;
 	c->bev = bufferevent_socket_new(evconnlistener_get_base(listener), fd,
-					BEV_OPT_CLOSE_ON_FREE |
-						BEV_OPT_DEFER_CALLBACKS);
+					BEV_OPT_CLOSE_ON_FREE);
 	if (c->bev == NULL)
 		err(1, "connection");
 
@@ -339,7 +338,7 @@ http_finish(struct http_conn *c)
 
 	/* What the client sent ahead raises no event of its own. */
 	if (evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
-		bufferevent_trigger(c->bev, EV_READ, 0);
+		bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
 }
 
 size_t
@@ -356,5 +355,6 @@ http_reset(struct http_conn *c)
 	set_reset(c);
 	bufferevent_disable(c->bev, EV_READ | EV_WRITE);
 	/* Freed by its own event, since its read callback may have called. */
-	bufferevent_trigger_event(c->bev, BEV_EVENT_ERROR, 0);
+	bufferevent_trigger_event(c->bev, BEV_EVENT_ERROR,
+				  BEV_TRIG_DEFER_CALLBACKS);
 }

@@ -165,6 +165,8 @@ main(int argc, char **argv)
 	event_free(stop[1]);
 	http_server_close(&engine.server);
 	engine_fini(&engine);
+	/* One pass more: libevent frees a bufferevent in the loop. */
+	event_base_loop(base, EVLOOP_NONBLOCK);
 	event_base_free(base);
 	return 0;
 }
