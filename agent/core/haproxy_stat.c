@@ -225,3 +225,19 @@ haproxy_stat_next(struct haproxy_stat *stat, struct haproxy_server *server)
 	stat->complete = stat->rest.len > 0;
 	return false;
 }
+
+bool
+haproxy_answer_init(struct text answer, struct haproxy_info *info,
+		    struct haproxy_stat *stat)
+{
+	struct haproxy_stat ahead;
+	struct haproxy_server server;
+
+	if (!haproxy_info_parse(&answer, info) ||
+	    !haproxy_stat_init(stat, answer))
+		return false;
+	ahead = *stat;
+	while (haproxy_stat_next(&ahead, &server))
+		;
+	return ahead.complete;
+}

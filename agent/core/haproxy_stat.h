@@ -74,4 +74,12 @@ MUST_CHECK bool haproxy_stat_init(struct haproxy_stat *stat,
 bool haproxy_stat_next(struct haproxy_stat *stat,
 		       struct haproxy_server *server);
 
+/*
+ * Begins to read the answer to "show info;show stat". False while it is not
+ * whole: each row is looked at before the first is given.
+ */
+MUST_CHECK bool haproxy_answer_init(struct text answer,
+				    struct haproxy_info *info,
+				    struct haproxy_stat *stat);
+
 #endif

@@ -8,6 +8,10 @@
  * server than we have units, the gate gives the units back, so a lost log
  * line costs nothing for longer than a few looks.
  *
+ * The connection to a process stays open between looks, so a process that a
+ * reload has replaced is followed until its last client has left: nobody else
+ * can tell what still runs in it.
+ *
  * Nothing waits for HAProxy: one that does not answer is left out, with a
  * line in the log, and until it answers no unit is given back.
  */

@@ -22,6 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct haproxy_info info;
 	struct haproxy_stat stat;
 	struct haproxy_server server;
+	bool whole = haproxy_answer_init(answer, &info, &stat);
 
 	/* Without the info, the rest is tried all the same. */
 	if (haproxy_info_parse(&answer, &info))
@@ -34,5 +35,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert_inside(server.server, answer);
 		assert_inside(server.address, answer);
 	}
+	assert(stat.complete || !whole);
 	return 0;
 }
