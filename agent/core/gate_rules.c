@@ -4,6 +4,21 @@
 #include "agent/core/gate.h"
 #include "agent/core/gate_private.h"
 
+/* Two series of the same labels would spoil a whole scrape. */
+static void
+tell_apart(const struct gate *g, const struct rule *rule, struct pool *pool)
+{
+	const struct service *s;
+
+	TAILQ_FOREACH (s, &g->rules.services, link) {
+		if (s->pool == NULL || rule_same_key(s->rule, rule) ||
+		    !pool_same_labels(s->pool, pool))
+			continue;
+		pool_tell_apart(pool, rule);
+		return;
+	}
+}
+
 static bool
 add_pool(struct gate *g, const struct rule *rule, struct pool **pool)
 {
@@ -13,6 +28,7 @@ add_pool(struct gate *g, const struct rule *rule, struct pool **pool)
 	*pool = pool_new(rule, &g->env);
 	if (*pool == NULL)
 		return false;
+	tell_apart(g, rule, *pool);
 	TAILQ_INSERT_TAIL(&g->pools, *pool, link);
 	return true;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/index.h"
+
 static char *
 service_text(const struct rule *rule)
 {
@@ -41,6 +43,45 @@ write_label(char label[POOL_LABEL_MAX], const struct rule *rule)
 	if (n == 0)
 		label[n++] = '-';
 	label[n] = '\0';
+}
+
+bool
+pool_same_labels(const struct pool *a, const struct pool *b)
+{
+	return strcmp(a->service, b->service) == 0 &&
+	       strcmp(a->label, b->label) == 0;
+}
+
+#define DIGEST_LEN 8 /* hexadecimal digits */
+
+static uint64_t
+digest(const struct rule *rule)
+{
+	const char *const parts[] = { rule->protocol, rule->host,
+				      rule->path_prefix, rule->model };
+	uint64_t sum = (uint64_t)rule->path_match;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		/* A fixed key: the label is the same in every process. */
+		const uint64_t key[2] = { 0, sum };
+
+		sum = index_hash(parts[i], strlen(parts[i]), key);
+	}
+	return sum;
+}
+
+void
+pool_tell_apart(struct pool *p, const struct rule *rule)
+{
+	size_t len = strlen(p->label);
+	uint64_t sum = digest(rule);
+
+	if (len > POOL_LABEL_MAX - 2 - DIGEST_LEN)
+		len = POOL_LABEL_MAX - 2 - DIGEST_LEN;
+	p->label[len++] = '_';
+	for (size_t i = 0; i < DIGEST_LEN; i++, sum >>= 4)
+		p->label[len++] = "0123456789abcdef"[sum & 0xf];
+	p->label[len] = '\0';
 }
 
 struct pool *

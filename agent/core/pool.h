@@ -24,7 +24,7 @@
 #include "agent/core/rule.h"
 #include "agent/core/settings.h"
 
-#define POOL_LABEL_MAX 65
+#define POOL_LABEL_MAX 65 /* its terminator included (contract 7) */
 
 struct pool {
 	TAILQ_ENTRY(pool) link; /* in one of the gate's lists */
@@ -51,6 +51,12 @@ struct pool {
 /* NULL without memory. */
 MUST_CHECK struct pool *pool_new(const struct rule *rule,
 				 const struct settings_env *env);
+
+/* Whether the series of the two could not be told apart. */
+bool pool_same_labels(const struct pool *a, const struct pool *b);
+
+/* Makes its label differ by a digest of the whole key of its rule. */
+void pool_tell_apart(struct pool *p, const struct rule *rule);
 
 /* The endpoint of that address, or NULL. */
 struct endpoint *pool_endpoint(const struct pool *p,

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "agent/core/gate.h"
+#include "agent/io/listen_text.h"
 #include "agent/io/log.h"
 #include "agent/io/spop_connection.h"
 #include "agent/io/turn.h"
@@ -109,9 +110,8 @@ spop_server_listen(struct spop_server *server, int listener)
 
 	if (l == NULL)
 		return false;
-	l->accepts = evconnlistener_new(
-		server->hub.base, on_accept, server,
-		LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener);
+	l->accepts = evconnlistener_new(server->hub.base, on_accept, server,
+					LEV_OPT_CLOSE_ON_EXEC, 0, listener);
 	if (l->accepts == NULL) {
 		free(l);
 		return false;
@@ -128,8 +128,11 @@ spop_server_stop_listening(struct spop_server *server)
 
 	evtimer_del(server->resume);
 	while ((l = SLIST_FIRST(&server->listeners)) != NULL) {
+		int fd = evconnlistener_get_fd(l->accepts);
+
 		SLIST_REMOVE_HEAD(&server->listeners, link);
 		evconnlistener_free(l->accepts);
+		listen_close(fd);
 		free(l);
 	}
 }
