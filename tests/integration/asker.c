@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/integration/asker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,12 @@ asker_close(struct asker **asker)
 	free((*asker)->replies);
 	free(*asker);
 	*asker = NULL;
+}
+
+void
+id_make(char id[ID_BYTES], const char *who, int number)
+{
+	snprintf(id, ID_BYTES, "%s-%d", who, number);
 }
 
 void

@@ -26,6 +26,10 @@ struct fields {
 	size_t count;
 };
 
+/* An id of a test: "who-7". */
+#define ID_BYTES 32
+void id_make(char id[ID_BYTES], const char *who, int number);
+
 /* The usual question about this id: a buffered HTTP/1 chat completion. */
 void fields_usual(struct fields *fields, const char *id);
 

@@ -332,7 +332,7 @@ observing_admits_all(void **state)
 {
 	struct agent *agent = agent_start(NULL);
 	struct asker *asker = asker_open(agent);
-	char id[16];
+	char id[ID_BYTES];
 
 	(void)state;
 	rest_put_rule(agent,
@@ -340,7 +340,7 @@ observing_admits_all(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct reply reply;
 
-		snprintf(id, sizeof(id), "id-%d", i);
+		id_make(id, "id", i);
 		reply = asker_decide(asker, id);
 		assert_int_equal(reply.set, REPLY_OF_ADMIT);
 		is_admission(&reply);
@@ -524,6 +524,28 @@ other_messages_are_answered_not_noted(void **state)
 	agent_stop(&agent);
 }
 
+/* The other message of interface 2, and the probe of the configuration. */
+static void
+response_is_noted(void **state)
+{
+	struct agent *agent = agent_start(NULL);
+	struct asker *asker = asker_open(agent);
+	struct fields fields = { .count = 0 };
+	struct reply reply;
+	uint64_t stream;
+
+	(void)state;
+	fields_set(&fields, "id", spop_value_string("one"));
+	fields_set(&fields, "status", spop_value_int(200));
+	stream = asker_put(asker, "admission-response", &fields);
+	asker_flush(asker);
+	reply = asker_reply(asker, stream);
+	assert_true(reply.set & REPLY_NOTED);
+	assert_true(reply.noted);
+	asker_close(&asker);
+	agent_stop(&agent);
+}
+
 /* One NOTIFY is one question, whatever else stands in it. */
 static void
 several_messages_get_one_answer(void **state)
@@ -595,6 +617,7 @@ main(void)
 		AGENT_TEST(id_may_have_128_bytes),
 		AGENT_TEST(wrong_types_are_bypassed),
 		AGENT_TEST(other_messages_are_answered_not_noted),
+		AGENT_TEST(response_is_noted),
 		AGENT_TEST(several_messages_get_one_answer),
 		AGENT_TEST(each_kind_of_unusable_is_logged_once),
 	};

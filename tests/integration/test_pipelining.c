@@ -3,7 +3,6 @@
  * Many questions under way at once, on one connection and on several: each
  * NOTIFY is answered once, on its connection, in whatever order.
  */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,12 +12,6 @@
 #include "tests/integration/rest.h"
 
 #define MANY 1000
-
-static void
-name(char id[32], const char *who, int i)
-{
-	snprintf(id, 32, "%s-%d", who, i);
-}
 
 /* Streams begin + 1 to begin + count are answered alike, once. */
 static void
@@ -38,12 +31,12 @@ thousand_questions_in_one_write(void **state)
 {
 	struct agent *agent = agent_start(NULL);
 	struct asker *asker = asker_open(agent);
-	char id[32];
+	char id[ID_BYTES];
 
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = MANY });
 	for (int i = 0; i < MANY; i++) {
-		name(id, "many", i);
+		id_make(id, "many", i);
 		asker_put_usual(asker, id);
 	}
 	asker_flush(asker);
@@ -63,7 +56,7 @@ answers_come_out_of_order(void **state)
 	int lines = line_open_udp(agent);
 	struct reply runs, reply;
 	uint64_t waits[3];
-	char id[32];
+	char id[ID_BYTES];
 
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1,
@@ -71,7 +64,7 @@ answers_come_out_of_order(void **state)
 						  .wait_ms = 600000 });
 	runs = asker_decide(asker, "runs");
 	for (int i = 0; i < 3; i++) {
-		name(id, "waits", i);
+		id_make(id, "waits", i);
 		waits[i] = asker_ask(asker, id);
 	}
 	/* Behind them, and at once. */
@@ -98,7 +91,7 @@ connections_do_not_mix(void **state)
 {
 	struct agent *agent = agent_start(NULL);
 	struct asker *askers[8];
-	char id[32];
+	char id[ID_BYTES];
 
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 100000 });
@@ -106,10 +99,10 @@ connections_do_not_mix(void **state)
 		askers[c] = asker_open(agent);
 	for (int i = 0; i < MANY; i++) {
 		for (size_t c = 0; c < ARRAY_LEN(askers); c++) {
-			name(id,
-			     (const char *[]){ "a", "b", "c", "d", "e", "f",
-					       "g", "h" }[c],
-			     i);
+			id_make(id,
+				(const char *[]){ "a", "b", "c", "d", "e", "f",
+						  "g", "h" }[c],
+				i);
 			asker_put_usual(askers[c], id);
 		}
 	}
@@ -133,7 +126,7 @@ first_come_is_first_served_across_connections(void **state)
 	int lines = line_open_udp(agent);
 	uint64_t streams[20];
 	struct reply last;
-	char id[32];
+	char id[ID_BYTES];
 
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1,
@@ -143,13 +136,13 @@ first_come_is_first_served_across_connections(void **state)
 		askers[c] = asker_open(agent);
 	last = asker_decide(askers[0], "runs");
 	for (int i = 0; i < (int)ARRAY_LEN(streams); i++) {
-		name(id, "waits", i);
+		id_make(id, "waits", i);
 		streams[i] = asker_ask(askers[i % 4], id);
 		asker_catch_up(askers[i % 4]);
 	}
 	line_end(lines, "runs", last.permit);
 	for (int i = 0; i < (int)ARRAY_LEN(streams); i++) {
-		name(id, "waits", i);
+		id_make(id, "waits", i);
 		last = asker_reply(askers[i % 4], streams[i]);
 		assert_string_equal(last.verdict, "admit");
 		/* Row 153: one release wakes exactly one. */
