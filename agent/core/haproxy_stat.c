@@ -20,7 +20,8 @@ static const char *const column_names[HAPROXY_COLUMNS] = {
 static void
 pass_prompt(struct text *rest)
 {
-	while (rest->len > 0 && memchr("\n> ", rest->at[0], 3) != NULL) {
+	while (rest->len > 0 && (rest->at[0] == '\n' || rest->at[0] == '>' ||
+				 rest->at[0] == ' ')) {
 		rest->at++;
 		rest->len--;
 	}

@@ -21,6 +21,12 @@
 /* What a message is before it is written: escapes can only lengthen it. */
 #define MESSAGE_MAX 1024
 
+/* The longest escape of a character, terminated. */
+#define ESCAPE_MAX 8
+
+/* U+FFFD, for bytes that are no UTF-8. */
+#define REPLACEMENT "\xef\xbf\xbd"
+
 /*
  * The one mutable static of the program: passing a log to every function that
  * may want to complain would say less.
@@ -81,6 +87,24 @@ put_time(struct line *line)
 	put_string(line, text);
 }
 
+/* Whether the second byte may follow the first, which asks for one. */
+static bool
+goes_on(unsigned char first, unsigned char second)
+{
+	switch (first) {
+	case 0xe0:
+		return second >= 0xa0; /* less is written longer than need be */
+	case 0xed:
+		return second < 0xa0; /* more is a surrogate */
+	case 0xf0:
+		return second >= 0x90;
+	case 0xf4:
+		return second < 0x90; /* more is beyond the last character */
+	default:
+		return true;
+	}
+}
+
 /* How many bytes the UTF-8 character at the front has; 0 where it is none. */
 static size_t
 character_len(struct text t)
@@ -92,18 +116,31 @@ character_len(struct text t)
 		return 1;
 	if (at[0] < 0xc2 || at[0] > 0xf4)
 		return 0;
-	len = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-	if (len > t.len)
+	len = at[0] < 0xe0 ? 2 : 3;
+	if (at[0] >= 0xf0)
+		len = 4;
+	if (len > t.len || !goes_on(at[0], at[1]))
 		return 0;
 	for (size_t i = 1; i < len; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
-	/* Written longer than need be, a surrogate, or beyond the last. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) ||
-	    (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
 	return len;
+}
+
+/* What stands in a line for a character that must not; "" for all others. */
+static void
+escape(unsigned char c, char out[ESCAPE_MAX])
+{
+	out[0] = '\0';
+	if (options.format == LOG_FORMAT_TEXT) {
+		if (c < ' ' || c == 0x7f)
+			snprintf(out, ESCAPE_MAX, "?");
+		return;
+	}
+	if (c < ' ')
+		snprintf(out, ESCAPE_MAX, "\\u%04x", c);
+	if (c == '"' || c == '\\')
+		snprintf(out, ESCAPE_MAX, "\\%c", c);
 }
 
 /* One character of a message; returns how many bytes of it, 0 when full. */
@@ -111,19 +148,13 @@ static size_t
 put_character(struct line *line, struct text message)
 {
 	size_t len = character_len(message);
-	unsigned char c = (unsigned char)message.at[0];
-	char escape[8];
+	char escaped[ESCAPE_MAX];
 
 	if (len == 0)
-		return put_string(line, "\xef\xbf\xbd") ? 1 : 0;
-	if (options.format == LOG_FORMAT_TEXT && (c < ' ' || c == 0x7f))
-		return put_string(line, "?") ? 1 : 0;
-	if (options.format == LOG_FORMAT_JSON &&
-	    (c < ' ' || c == '"' || c == '\\')) {
-		snprintf(escape, sizeof(escape), c < ' ' ? "\\u%04x" : "\\%c",
-			 c);
-		return put_string(line, escape) ? 1 : 0;
-	}
+		return put_string(line, REPLACEMENT) ? 1 : 0;
+	escape((unsigned char)message.at[0], escaped);
+	if (escaped[0] != '\0')
+		return put_string(line, escaped) ? 1 : 0;
 	return put(line, message.at, len) ? len : 0;
 }
 

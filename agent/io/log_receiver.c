@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* recvmmsg, accept4 */
 #include "agent/io/log_receiver.h"
 
 #include <errno.h>
@@ -450,12 +449,16 @@ void
 log_receiver_close(struct log_receiver **receiver)
 {
 	struct log_receiver *r = *receiver;
+	struct connection *next;
 
 	if (r == NULL)
 		return;
 	turn_first(r->turn, NULL, NULL);
-	while (!LIST_EMPTY(&r->connections))
-		close_connection(LIST_FIRST(&r->connections));
+	for (struct connection *c = LIST_FIRST(&r->connections); c != NULL;
+	     c = next) {
+		next = LIST_NEXT(c, link);
+		close_connection(c);
+	}
 	free_event(r->accept);
 	free_event(r->resume);
 	free_event(r->datagram);
