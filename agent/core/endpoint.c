@@ -77,5 +77,10 @@ endpoint_look(struct endpoint *e, uint32_t sessions, usec_t now)
 	for (size_t i = 1; i < ENDPOINT_LOOKS; i++)
 		if (e->excess[i] < lost)
 			lost = e->excess[i];
-	return units_since(e, e->looked[oldest], lost);
+	lost = units_since(e, e->looked[oldest], lost);
+
+	/* What accuses these must not accuse others at the next look. */
+	for (size_t i = 0; i < ENDPOINT_LOOKS; i++)
+		e->excess[i] -= lost;
+	return lost;
 }

@@ -125,7 +125,7 @@ fill_admission(struct answer *a, const struct request *r)
 		.verdict = VERDICT_ADMIT,
 		.reason = REASON_ADMITTED,
 		/* A streamed body that had to wait (row 175). */
-		.close = r->streamed && r->admitted > r->since,
+		.close = r->streamed && r->waited,
 		.permit = r->permit,
 		.server = r->endpoint != NULL ? r->endpoint->server : NULL,
 		.backend = p->backend[0] != '\0' ? p->backend : NULL,
@@ -357,6 +357,7 @@ new_request(const struct decision *d)
 	r->pool = d->p;
 	r->asker = d->ask->asker;
 	r->streamed = d->ask->streamed;
+	r->waited = waited > 0;
 	r->since = d->now - (waited < d->now ? waited : d->now);
 	return r;
 }
@@ -400,6 +401,7 @@ queue_or_refuse(const struct decision *d, uint32_t limit)
 	if (r == NULL)
 		return refuse(d, REASON_CAPACITY_SHED, limit);
 	queue_join(queue, r);
+	r->waited = true;
 	wheel_set(d->g->wheel, &r->deadline, deadline_of(r, d->now));
 	wait_on_peer(r, &d->ask->asker);
 	count(d->p, REASON_QUEUED);
@@ -513,6 +515,7 @@ move_waiter(struct gate *g, struct request *older, const struct ask *ask,
 	newer->pool = older->pool;
 	newer->since = older->since;
 	newer->streamed = ask->streamed;
+	newer->waited = true;
 	queue_replace(&newer->pool->queue, older, newer);
 	wheel_drop(g->wheel, &older->deadline);
 	wheel_set(g->wheel, &newer->deadline, older->deadline.deadline);

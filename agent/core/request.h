@@ -72,6 +72,7 @@ struct request {
 	struct index_node node;
 	enum request_state state;
 	bool streamed; /* its body was not fully buffered */
+	bool waited;   /* here or before, if for no time at all */
 	bool due;      /* its answer is on its way out */
 
 	struct pool *pool;         /* borrowed; NULL for ENDED_EARLY */
