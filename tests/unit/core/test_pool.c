@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cmocka.h"
+#include "tests/unit/core/kit.h"
+
+static struct pool *
+made_under(const char *words, const char *env)
+{
+	struct rule *rule = kit_rule(words);
+	struct settings_env read;
+	struct pool *p;
+
+	kit_env(&read, env);
+	p = pool_new(rule, &read);
+	assert_non_null(p);
+	rule_free(&rule);
+	return p;
+}
+
+static struct pool *
+made(const char *words)
+{
+	return made_under(words, "");
+}
+
+/* Takes a unit of the best endpoint and says of which one, or -1. */
+static int
+take(struct pool *p)
+{
+	struct request *r;
+	struct endpoint *e;
+
+	if (pool_pick(p, &e) != PICK_FOUND)
+		return -1;
+	r = kit_request();
+	pool_take(p, e, r);
+	return (int)(e - p->endpoints);
+}
+
+static void
+give_back(struct pool *p, int endpoint)
+{
+	struct request *r = TAILQ_FIRST(&p->endpoints[endpoint].executing);
+
+	pool_give_back(p, r);
+	free(r);
+}
+
+static void
+end(struct pool *p)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		while (p->endpoints[i].units > 0)
+			give_back(p, (int)i);
+	pool_free(&p);
+	assert_null(p);
+}
+
+static void
+equals_take_turns(void **state)
+{
+	struct pool *p =
+		made("endpoints=10.0.0.1:1,10.0.0.2:1,10.0.0.3:1,10.0.0.4:1");
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(take(p), i % 4);
+	/* All are back: whose turn it is is not forgotten. */
+	for (int i = 0; i < 8; i++)
+		give_back(p, i % 4);
+	assert_int_equal(take(p), 0);
+	give_back(p, 0);
+	assert_int_equal(take(p), 1);
+	give_back(p, 1);
+	assert_int_equal(take(p), 2);
+	end(p);
+}
+
+static void
+units_follow_the_weights(void **state)
+{
+	struct pool *p = made("endpoints=10.0.0.1:1*3,10.0.0.2:1*1,"
+			      "10.0.0.3:1*0,10.0.0.4:1*5");
+
+	(void)state;
+	for (size_t i = 0; i < 100; i++)
+		assert_true(take(p) >= 0);
+	assert_int_equal(p->endpoints[0].units, 30);
+	assert_int_equal(p->endpoints[1].units, 10);
+	/* 0 counts as 1. */
+	assert_int_equal(p->endpoints[2].units, 10);
+	assert_int_equal(p->endpoints[3].units, 50);
+	end(p);
+}
+
+/* Rows 52, 53, 63. */
+static void
+a_full_endpoint_leaves_it_to_another(void **state)
+{
+	struct pool *p = made("ep_max_inflight=2 "
+			      "endpoints=10.0.0.1:1*9,10.0.0.2:1*1");
+	struct endpoint *e;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_true(take(p) >= 0);
+	assert_int_equal(p->endpoints[0].units, 2);
+	assert_int_equal(p->endpoints[1].units, 2);
+	/* For who only observes: the lightest, were there no ceiling. */
+	assert_int_equal(pool_pick(p, &e), PICK_ALL_FULL);
+	assert_ptr_equal(e, &p->endpoints[0]);
+	give_back(p, 0);
+	assert_int_equal(pool_pick(p, &e), PICK_FOUND);
+	end(p);
+}
+
+/* Rows 61, 63. */
+static void
+an_endpoint_that_is_down_is_not_picked(void **state)
+{
+	struct pool *p = made("ep_max_inflight=1 "
+			      "endpoints=10.0.0.1:1,10.0.0.2:1");
+	struct endpoint *e;
+
+	(void)state;
+	p->endpoints[0].up = false;
+	assert_int_equal(take(p), 1);
+	assert_int_equal(pool_pick(p, &e), PICK_ALL_FULL);
+	p->endpoints[1].up = false;
+	assert_int_equal(pool_pick(p, &e), PICK_NONE_ELIGIBLE);
+	assert_null(e);
+	end(p);
+}
+
+/* Rows 55, 56. */
+static void
+a_disaggregated_pool_is_served_by_its_decode_endpoints(void **state)
+{
+	struct pool *p = made("pd prefill_max_inflight=1 decode_max_inflight=2 "
+			      "ep_max_inflight=9 endpoints=10.0.0.1:1@prefill,"
+			      "10.0.0.2:1@decode,10.0.0.3:1");
+
+	(void)state;
+	assert_int_equal(pool_serving_role(p), ROLE_DECODE);
+	assert_int_equal(pool_endpoint_ceiling(p, ROLE_NORMAL), 9);
+	assert_int_equal(pool_endpoint_ceiling(p, ROLE_PREFILL), 1);
+	assert_int_equal(pool_endpoint_ceiling(p, ROLE_DECODE), 2);
+	assert_int_equal(take(p), 1);
+	assert_int_equal(take(p), 1);
+	assert_int_equal(take(p), -1);
+	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_DECODE),
+			 2);
+	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_NORMAL),
+			 0);
+	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_SERVICE),
+			 2);
+	end(p);
+}
+
+static void
+a_pool_without_endpoints_serves_nobody(void **state)
+{
+	struct rule *rule = kit_rule("");
+	struct settings_env env = { 0 };
+	struct endpoint *e;
+	struct pool *p;
+
+	(void)state;
+	while (rule->endpoint_count > 0)
+		free(rule->endpoints[--rule->endpoint_count].ip);
+	p = pool_new(rule, &env);
+	assert_non_null(p);
+	assert_int_equal(pool_pick(p, &e), PICK_NONE_ELIGIBLE);
+	rule_free(&rule);
+	pool_free(&p);
+}
+
+/* Rows 50, 57. */
+static void
+the_service_has_room_below_its_ceiling(void **state)
+{
+	struct pool *p = made("max_outstanding=2");
+
+	(void)state;
+	assert_true(pool_has_room(p));
+	take(p);
+	assert_true(pool_has_room(p));
+	take(p);
+	assert_false(pool_has_room(p));
+	p->effective.value.max_outstanding = 0;
+	assert_true(pool_has_room(p));
+	end(p);
+}
+
+/* Interface 6.13. */
+static void
+a_unit_without_an_endpoint_is_the_services_alone(void **state)
+{
+	struct pool *p = made("");
+	struct request *r = kit_request();
+
+	(void)state;
+	pool_take(p, NULL, r);
+	assert_int_equal(p->units, 1);
+	assert_int_equal(p->endpoints[0].units, 0);
+	pool_give_back(p, r);
+	free(r);
+	assert_int_equal(p->units, 0);
+	end(p);
+}
+
+static void
+set_mean(struct pool *p, usec_t sum, uint64_t count)
+{
+	p->waits.sum = sum;
+	p->waits.count = count;
+}
+
+/* Rows 265 to 268, contract 4.10. */
+static void
+retry_after_is_the_mean_wait_rounded_up_within_1_to_30(void **state)
+{
+	static const struct {
+		usec_t sum;
+		uint64_t count;
+		uint32_t seconds;
+	} cases[] = {
+		{ 0, 0, 1 },
+		{ 0, 5, 1 },
+		{ 1, 1, 1 },
+		{ 1000000, 1, 1 },
+		{ 1000001, 1, 2 },
+		{ 2000000, 1, 2 },
+		{ 3000000, 2, 2 },
+		{ 29000001, 1, 30 },
+		{ 30000000, 1, 30 },
+		{ 30000001, 1, 30 },
+		{ 3600 * USEC_PER_SEC, 1, 30 },
+		{ 90 * USEC_PER_SEC, 9, 10 },
+	};
+	struct pool *p = made("");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		set_mean(p, cases[i].sum, cases[i].count);
+		assert_int_equal(pool_retry_after(p, RETRY_MEAN),
+				 cases[i].seconds);
+	}
+	assert_int_equal(pool_retry_after(p, RETRY_ONE), 1);
+	assert_int_equal(pool_retry_after(p, RETRY_FIVE), 5);
+	end(p);
+}
+
+/* Row 38: two series of the same labels would spoil a whole scrape. */
+static void
+labels_that_are_alike_are_told_apart(void **state)
+{
+	struct rule *rule = kit_rule("model=org_m");
+	struct pool *a = made("model=org/m"), *b = made("model=org_m");
+	char first[POOL_LABEL_MAX];
+	char host[] = "host=01234567890123456789012345678901234567890123456789"
+		      "0123456789012345678901234567890123456789";
+
+	(void)state;
+	assert_true(pool_same_labels(a, b));
+	pool_tell_apart(b, rule);
+	assert_false(pool_same_labels(a, b));
+	assert_int_equal(strncmp(b->label, "org_m_", 6), 0);
+	/* The same in every process. */
+	strcpy(first, b->label);
+	end(b);
+	b = made("model=org_m");
+	pool_tell_apart(b, rule);
+	assert_string_equal(b->label, first);
+	end(b);
+	rule_free(&rule);
+
+	b = made(host);
+	rule = kit_rule(host);
+	pool_tell_apart(b, rule);
+	assert_int_equal(strlen(b->label), POOL_LABEL_MAX - 1);
+	rule_free(&rule);
+	end(a);
+	end(b);
+}
+
+/* Contract 7. */
+static void
+the_label_is_the_key_without_its_address(void **state)
+{
+	static const struct {
+		const char *words;
+		const char *label;
+	} cases[] = {
+		{ "", "-" },
+		{ "host=a.example", "a.example" },
+		{ "host=a prefix=/v1/chat model=org/m:8b",
+		  "a__v1_chat_org_m_8b" },
+		{ "model=m", "m" },
+		{ "host=012345678901234567890123456789012345678901234567890123"
+		  "4567890123456789",
+		  "01234567890123456789012345678901234567890123456789012345678"
+		  "90123" },
+		{ "host=01234567890123456789012345678901234567890123456789012"
+		  "34567890123 model=m",
+		  "01234567890123456789012345678901234567890123456789012345678"
+		  "90123" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pool *p = made(cases[i].words);
+
+		assert_string_equal(p->label, cases[i].label);
+		end(p);
+	}
+}
+
+static void
+service_and_backend_are_those_of_the_rule(void **state)
+{
+	struct pool *p = made("vip=192.0.2.10 port=8080 name=llm");
+
+	(void)state;
+	assert_string_equal(p->service, "192.0.2.10:8080");
+	assert_string_equal(p->backend, "llm");
+	end(p);
+	p = made("vip=fd00::1 port=80");
+	assert_string_equal(p->service, "fd00::1:80");
+	assert_string_equal(p->backend, "");
+	end(p);
+}
+
+static void
+what_is_known_of_an_endpoint_outlives_its_pool(void **state)
+{
+	struct pool *old = made("endpoints=10.0.0.1:1,10.0.0.2:1");
+	struct pool *p = made("endpoints=10.0.0.3:1,10.0.0.1:1,10.0.0.2:2");
+
+	(void)state;
+	old->endpoints[0].up = false;
+	endpoint_name(&old->endpoints[0], text_of("gpu1"));
+	old->endpoints[1].up = false;
+	pool_inherit(p, old);
+	assert_true(p->endpoints[0].up);
+	assert_false(p->endpoints[1].up);
+	assert_string_equal(p->endpoints[1].server, "gpu1");
+	/* Another port is another endpoint. */
+	assert_true(p->endpoints[2].up);
+	end(old);
+	end(p);
+}
+
+/* Rows 42, 48, 151; contract 7. */
+static void
+the_published_numbers_are_those_in_force(void **state)
+{
+	struct pool *p = made_under(
+		"mode=enforce max_outstanding=3 queue_depth=7 queue_wait_ms=9",
+		"LLB_FC_EP_MAX_INFLIGHT=4 LLB_FC_DECODE_MAX_INFLIGHT=5 "
+		"LLB_PD_MAX_INFLIGHT_PER_EP=6");
+	static const uint32_t limits[] = { 3, 4, 6, 5, 7 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		assert_int_equal(pool_metric(p, METRIC_limit, i), limits[i]);
+	assert_int_equal(pool_metric(p, METRIC_effective_limit, 0), 3);
+	assert_int_equal(pool_metric(p, METRIC_queued, 0), 0);
+	assert_int_equal(pool_metric(p, METRIC_mode, 0), 2);
+	p->effective.value.mode = MODE_OBSERVE;
+	assert_int_equal(pool_metric(p, METRIC_mode, 0), 1);
+	p->effective.value.mode = MODE_OFF;
+	assert_int_equal(pool_metric(p, METRIC_mode, 0), 0);
+	p->decisions[REASON_DRAINED] = 11;
+	assert_int_equal(pool_metric(p, METRIC_decisions, REASON_DRAINED), 11);
+	p->reclaimed = 12;
+	assert_int_equal(pool_metric(p, METRIC_reclaimed, 0), 12);
+	end(p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equals_take_turns),
+		cmocka_unit_test(units_follow_the_weights),
+		cmocka_unit_test(a_full_endpoint_leaves_it_to_another),
+		cmocka_unit_test(an_endpoint_that_is_down_is_not_picked),
+		cmocka_unit_test(
+			a_disaggregated_pool_is_served_by_its_decode_endpoints),
+		cmocka_unit_test(a_pool_without_endpoints_serves_nobody),
+		cmocka_unit_test(the_service_has_room_below_its_ceiling),
+		cmocka_unit_test(
+			a_unit_without_an_endpoint_is_the_services_alone),
+		cmocka_unit_test(
+			retry_after_is_the_mean_wait_rounded_up_within_1_to_30),
+		cmocka_unit_test(the_label_is_the_key_without_its_address),
+		cmocka_unit_test(labels_that_are_alike_are_told_apart),
+		cmocka_unit_test(service_and_backend_are_those_of_the_rule),
+		cmocka_unit_test(
+			what_is_known_of_an_endpoint_outlives_its_pool),
+		cmocka_unit_test(the_published_numbers_are_those_in_force),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
