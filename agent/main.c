@@ -31,8 +31,16 @@
 /* How long answers may take to leave once the program was told to end. */
 #define FAREWELL_SECONDS 2
 
+/* The options' addresses, each in the place of its text. */
+struct addresses {
+	struct listen_address spop[OPTIONS_LIST_MAX];
+	struct listen_address log, api;
+	struct listen_address haproxy[OPTIONS_LIST_MAX];
+};
+
 struct app {
 	struct options options;
+	struct addresses addresses;
 	struct event_base *base;
 	struct turn *turn;
 	struct gate *gate;
@@ -53,6 +61,39 @@ wrong(const char *what, const char *value, const char *why)
 }
 
 /* ---- settings ---- */
+
+static bool
+parse_address(const char *option, const char *text, struct listen_address *at)
+{
+	const char *why = listen_address_parse(text, at);
+
+	return why == NULL || wrong(option, text, why);
+}
+
+static bool
+parse_list(const char *option, const struct option_list *list,
+	   struct listen_address *at)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < list->count; i++)
+		ok = parse_address(option, list->value[i], &at[i]) && ok;
+	return ok;
+}
+
+/* Says each fault, not only the first. */
+static bool
+read_addresses(struct app *app)
+{
+	const struct options *o = &app->options;
+	struct addresses *at = &app->addresses;
+	bool ok = parse_list("spop-listen", &o->spop_listen, at->spop);
+
+	ok = parse_address("log-listen", o->log_listen, &at->log) && ok;
+	ok = parse_address("api-listen", o->api_listen, &at->api) && ok;
+	return parse_list("haproxy-socket", &o->haproxy_sockets, at->haproxy) &&
+	       ok;
+}
 
 static const char *
 environment(const char *name)
@@ -105,39 +146,29 @@ raise_descriptor_limit(void)
 /* ---- adapters ---- */
 
 static bool
-parse_address(const char *what, const char *text, struct listen_address *at)
-{
-	const char *why = listen_address_parse(text, at);
-
-	return why == NULL || wrong(what, text, why);
-}
-
-static bool
 cannot_listen(const char *what, const char *text, const char *step)
 {
-	log_err("%s: cannot listen value=\"%s\" step=%s error=\"%s\"", what,
-		text, step, strerror(errno));
+	log_err("%s-listen: cannot listen value=\"%s\" step=%s error=\"%s\"",
+		what, text, step, strerror(errno));
 	return false;
 }
 
 static int
-open_listener(const char *what, const char *text)
+open_listener(const char *what, const char *text,
+	      const struct listen_address *at)
 {
-	struct listen_address at;
-	char bound[LISTEN_TEXT_MAX];
+	struct listen_address bound;
+	char bound_text[LISTEN_TEXT_MAX];
 	const char *step;
-	int fd;
+	int fd = listen_open(at, SOCK_STREAM, &step);
 
-	if (!parse_address(what, text, &at))
-		return -1;
-	fd = listen_open(&at, SOCK_STREAM, &step);
 	if (fd < 0) {
 		cannot_listen(what, text, step);
 		return -1;
 	}
-	if (listen_bound(fd, &at)) {
-		listen_address_format(&at, bound);
-		log_info("listening %s=%s", what, bound);
+	if (listen_bound(fd, &bound)) {
+		listen_address_format(&bound, bound_text);
+		log_info("listening %s=%s", what, bound_text);
 	}
 	return fd;
 }
@@ -151,7 +182,8 @@ open_spop(struct app *app)
 	if (app->spop == NULL)
 		return false;
 	for (size_t i = 0; i < list->count; i++) {
-		int fd = open_listener("spop", list->value[i]);
+		int fd = open_listener("spop", list->value[i],
+				       &app->addresses.spop[i]);
 
 		if (fd < 0)
 			return false;
@@ -166,16 +198,12 @@ open_spop(struct app *app)
 static bool
 open_lines(struct app *app)
 {
-	const char *text = app->options.log_listen;
-	struct listen_address at;
 	const char *step;
 
-	if (!parse_address("log", text, &at))
-		return false;
-	app->lines =
-		log_receiver_open(app->base, app->turn, app->gate, &at, &step);
+	app->lines = log_receiver_open(app->base, app->turn, app->gate,
+				       &app->addresses.log, &step);
 	if (app->lines == NULL)
-		return cannot_listen("log", text, step);
+		return cannot_listen("log", app->options.log_listen, step);
 	log_info("listening log=%s", log_receiver_address(app->lines));
 	return true;
 }
@@ -189,7 +217,8 @@ open_api(struct app *app)
 		.version = SPOA_VERSION,
 		.request_buffer_kib = app->options.request_buffer_kib,
 	};
-	int fd = open_listener("api", app->options.api_listen);
+	int fd = open_listener("api", app->options.api_listen,
+			       &app->addresses.api);
 
 	if (fd < 0)
 		return false;
@@ -202,16 +231,12 @@ open_api(struct app *app)
 static bool
 open_haproxy(struct app *app)
 {
-	const struct option_list *list = &app->options.haproxy_sockets;
-	struct listen_address at[OPTIONS_LIST_MAX];
+	size_t count = app->options.haproxy_sockets.count;
 
-	for (size_t i = 0; i < list->count; i++)
-		if (!parse_address("haproxy-socket", list->value[i], &at[i]))
-			return false;
-	if (list->count == 0)
+	if (count == 0)
 		return true;
-	app->haproxy = haproxy_api_open(app->base, app->turn, app->gate, at,
-					list->count);
+	app->haproxy = haproxy_api_open(app->base, app->turn, app->gate,
+					app->addresses.haproxy, count);
 	return app->haproxy != NULL;
 }
 
@@ -333,8 +358,10 @@ main(int argc, char **argv)
 	log_open(app.options.log_level, app.options.log_format);
 	raise_descriptor_limit();
 	app.gate = make_gate(&app.options);
-	ok = app.gate != NULL && load_rules(&app) &&
-	     (app.options.check || serve(&app));
+	ok = read_addresses(&app);
+	ok = app.gate != NULL && load_rules(&app) && ok;
+	if (ok && !app.options.check)
+		ok = serve(&app);
 	close_all(&app);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
