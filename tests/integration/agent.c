@@ -72,6 +72,7 @@ become_daemon(const struct agent_setup *setup, const char **options, int err)
 	/* A test that dies takes its daemon along. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(err, STDERR_FILENO);
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
 	limit_descriptors(setup->descriptors);
 	execve(AGENT, (char *const *)(uintptr_t)options,
 	       (char *const *)(uintptr_t)environment);

@@ -171,8 +171,9 @@ greet(struct asker *a)
 		assert_true(pump(a, deadline));
 }
 
-struct asker *
-asker_open(const struct agent *agent)
+/* Takes the connection over. */
+static struct asker *
+begin(struct wire *wire)
 {
 	struct asker *a = calloc(1, sizeof(*a));
 	uint8_t *out = malloc(OUT_BYTES);
@@ -181,9 +182,21 @@ asker_open(const struct agent *agent)
 	assert_non_null(out);
 	spop_writer_init(&a->out, out, OUT_BYTES);
 	spop_session_init(&a->session, SPOP_CLIENT);
-	a->wire = wire_open(agent->spop);
+	a->wire = wire;
 	greet(a);
 	return a;
+}
+
+struct asker *
+asker_open(const struct agent *agent)
+{
+	return begin(wire_open(agent->spop));
+}
+
+struct asker *
+asker_open_unix(const char *path)
+{
+	return begin(wire_open_unix(path));
 }
 
 void

@@ -90,8 +90,9 @@ struct asker {
 	uint32_t status;
 };
 
-/* Connects and greets. */
+/* Both connect and greet. */
 struct asker *asker_open(const struct agent *agent);
+struct asker *asker_open_unix(const char *path);
 void asker_close(struct asker **asker);
 
 /* Put a NOTIFY with one message behind what is to be sent. */

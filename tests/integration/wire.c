@@ -8,11 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/cmocka.h"
 
 #define CHUNK_BYTES 65536
+
+static struct wire *
+connect_to(const struct sockaddr *to, socklen_t len)
+{
+	struct wire *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(w->fd >= 0);
+	assert_int_equal(connect(w->fd, to, len), 0);
+	return w;
+}
+
+struct wire *
+wire_open_unix(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+
+	assert_true(strlen(path) < sizeof(to.sun_path));
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	return connect_to((const struct sockaddr *)&to, sizeof(to));
+}
 
 struct wire *
 wire_open(unsigned port)
@@ -22,14 +45,9 @@ wire_open(unsigned port)
 		.sin_port = htons((uint16_t)port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	struct wire *w = calloc(1, sizeof(*w));
+	struct wire *w = connect_to((const struct sockaddr *)&to, sizeof(to));
 	int on = 1;
 
-	assert_non_null(w);
-	w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_true(w->fd >= 0);
-	assert_int_equal(
-		connect(w->fd, (const struct sockaddr *)&to, sizeof(to)), 0);
 	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return w;
 }

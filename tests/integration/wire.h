@@ -22,6 +22,7 @@ struct wire {
 
 /* Connects to 127.0.0.1. */
 struct wire *wire_open(unsigned port);
+struct wire *wire_open_unix(const char *path);
 void wire_close(struct wire **wire);
 
 /* As wire_close(), but the peer sees a reset. */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What it is started with, and what it says of what it cannot be started with
+ * (interface 1).
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/cmocka.h"
+#include "tests/integration/asker.h"
+#include "tests/integration/line.h"
+#include "tests/integration/rest.h"
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static const char rule_text[] =
+	"{\"serviceArguments\":{\"externalIP\":\"10.0.0.1\",\"port\":8000,"
+	"\"protocol\":\"tcp\",\"mode\":4,\"sse_mode\":true,\"name\":\"chat\","
+	"\"fc_mode\":\"enforce\",\"fc_max_outstanding\":1},"
+	"\"endpoints\":[{\"endpointIP\":\"10.1.0.1\",\"targetPort\":9000,"
+	"\"weight\":1}]}";
+
+/* Fails to start, with exit status 1, and says each of these. */
+static void
+does_not_start(const char *const *options, const char *says,
+	       const char *says_too)
+{
+	char *log;
+	int status =
+		agent_run(&(struct agent_setup){ .options = options }, &log);
+
+	if (status != 1 || strstr(log, says) == NULL ||
+	    strstr(log, says_too) == NULL)
+		fail_msg("exit status %d, said: %s", status, log);
+	assert_null(strstr(log, "ready"));
+	free(log);
+}
+
+static void
+unknown_option_shows_usage(void **state)
+{
+	(void)state;
+	does_not_start(WORDS("--no-such-option"), "usage:", "no-such-option");
+	does_not_start(WORDS("word"), "usage:", "word");
+	does_not_start(WORDS("--log-level"), "usage:", "log-level");
+}
+
+static void
+help_and_version_succeed(void **state)
+{
+	static const char *const words[] = { "--help", "--version" };
+	char *log;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		assert_int_equal(
+			agent_run(&(struct agent_setup){ .options = WORDS(
+								 words[i]) },
+				  &log),
+			0);
+		free(log);
+	}
+}
+
+/* The option is named, or its variable where the value came from there. */
+static void
+bad_value_is_named(void **state)
+{
+	static const struct {
+		const char *option, *variable, *value;
+	} rows[] = {
+		{ "--log-level", "SPOA_ADMISSION_LOG_LEVEL", "loud" },
+		{ "--log-format", "SPOA_ADMISSION_LOG_FORMAT", "xml" },
+		{ "--unit-max-age", "SPOA_ADMISSION_UNIT_MAX_AGE", "long" },
+		{ "--request-buffer-kib", "SPOA_ADMISSION_REQUEST_BUFFER_KIB",
+		  "-1" },
+		{ "--spop-listen", "SPOA_ADMISSION_SPOP_LISTEN", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char variable[128];
+		char *log;
+
+		does_not_start(WORDS(rows[i].option, rows[i].value),
+			       rows[i].option, rows[i].value);
+		snprintf(variable, sizeof(variable), "%s=%s", rows[i].variable,
+			 rows[i].value);
+		assert_int_equal(
+			agent_run(&(struct agent_setup){ .environment = WORDS(
+								 variable) },
+				  &log),
+			1);
+		assert_non_null(strstr(log, rows[i].variable));
+		free(log);
+	}
+}
+
+static void
+bad_address_is_named(void **state)
+{
+	static const char *const options[] = { "--spop-listen", "--log-listen",
+					       "--api-listen",
+					       "--haproxy-socket" };
+	static const char *const values[] = { "127.0.0.1", "127.0.0.1:99999",
+					      "unix:", "[::1:1" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		for (size_t j = 0; j < ARRAY_LEN(values); j++) {
+			const char *others[] = { "--spop-listen",
+						 ":0",
+						 "--log-listen",
+						 ":0",
+						 "--api-listen",
+						 ":0",
+						 options[i],
+						 values[j],
+						 NULL };
+
+			does_not_start(others, options[i] + 2, values[j]);
+			/* The same before it starts anything. */
+			does_not_start(WORDS("--check", options[i], values[j]),
+				       options[i] + 2, values[j]);
+		}
+	}
+}
+
+/* A socket that is bound, of a port that is then taken. */
+static int
+take_port(int type, char address[32])
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	if (type == SOCK_STREAM)
+		assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+	return fd;
+}
+
+static void
+taken_port_is_one_line_and_the_end(void **state)
+{
+	static const struct {
+		const char *option;
+		int type;
+	} rows[] = { { "--spop-listen", SOCK_STREAM },
+		     { "--log-listen", SOCK_STREAM },
+		     { "--log-listen", SOCK_DGRAM },
+		     { "--api-listen", SOCK_STREAM } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char address[32];
+		int taken = take_port(rows[i].type, address);
+		const char *options[] = { "--log-level",
+					  "error",
+					  "--spop-listen",
+					  ":0",
+					  "--log-listen",
+					  ":0",
+					  "--api-listen",
+					  ":0",
+					  NULL,
+					  NULL,
+					  NULL };
+		char *log;
+
+		for (size_t j = 2; options[j] != NULL; j += 2)
+			if (strcmp(options[j], rows[i].option) == 0)
+				options[j + 1] = address;
+		assert_int_equal(
+			agent_run(&(struct agent_setup){ .options = options },
+				  &log),
+			1);
+		assert_non_null(strstr(log, rows[i].option + 2 /* -- */));
+		assert_non_null(strstr(log, address));
+		assert_non_null(strstr(log, "in use"));
+		/* One line. */
+		assert_ptr_equal(strchr(log, '\n'), log + strlen(log) - 1);
+		free(log);
+		close(taken);
+	}
+}
+
+/* A file with this text; the caller unlinks and frees the path. */
+static char *
+write_file(const char *text)
+{
+	char *path = strdup("/tmp/agent-test-XXXXXX");
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	return path;
+}
+
+static void
+rules_file_is_in_force(void **state)
+{
+	static const char *const forms[] = { "%s", "[%s]",
+					     "{\"lbAttr\":[%s]}" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		char text[1024];
+		const char *sign = strchr(forms[i], '%');
+		struct agent *agent;
+		struct asker *asker;
+		char *path;
+
+		snprintf(text, sizeof(text), "%.*s%s%s", (int)(sign - forms[i]),
+			 forms[i], rule_text, sign + 2);
+		path = write_file(text);
+		agent = agent_start(&(struct agent_setup){
+			.options = WORDS("--rules", path) });
+		asker = asker_open(agent);
+		assert_string_equal(asker_decide(asker, "one").verdict,
+				    "admit");
+		assert_string_equal(asker_decide(asker, "two").verdict,
+				    "refuse");
+		asker_close(&asker);
+		agent_stop(&agent);
+		unlink(path);
+		free(path);
+	}
+}
+
+static void
+bad_rules_file_is_said(void **state)
+{
+	char *no_json = write_file("{");
+	char *bad = write_file("[{\"serviceArguments\":{},\"endpoints\":[]}]");
+
+	(void)state;
+	does_not_start(WORDS("--rules", "/nonexistent/rules.json"), "rules",
+		       "No such file");
+	does_not_start(WORDS("--rules", no_json), "rules", no_json);
+	does_not_start(WORDS("--rules", bad), "rules", "externalIP");
+	/* The same when it is only asked. */
+	does_not_start(WORDS("--check", "--rules", no_json), "rules", no_json);
+	does_not_start(WORDS("--check", "--rules", bad), "rules", "externalIP");
+	unlink(no_json);
+	unlink(bad);
+	free(no_json);
+	free(bad);
+}
+
+/* It binds nothing: the ports of another are no fault. */
+static void
+check_of_good_options_succeeds(void **state)
+{
+	char address[32];
+	int taken = take_port(SOCK_STREAM, address);
+	char *rules = write_file(rule_text);
+	char *log;
+
+	(void)state;
+	assert_int_equal(
+		agent_run(
+			&(struct agent_setup){
+				.options = WORDS("--check", "--rules", rules,
+						 "--spop-listen", address) },
+			&log),
+		0);
+	assert_null(strstr(log, "ready"));
+	free(log);
+	unlink(rules);
+	free(rules);
+	close(taken);
+}
+
+static void
+variable_is_used_unless_the_option_is_given(void **state)
+{
+	struct agent *agent;
+	char *rules = write_file(rule_text);
+	char variable[64];
+	struct asker *asker;
+
+	(void)state;
+	snprintf(variable, sizeof(variable), "SPOA_ADMISSION_RULES=%s", rules);
+	agent = agent_start(&(struct agent_setup){
+		.environment =
+			WORDS(variable, "SPOA_ADMISSION_SPOP_LISTEN=nonsense",
+			      "SPOA_ADMISSION_LOG_FORMAT=json") });
+	assert_int_equal(agent->log[0], '{');
+	asker = asker_open(agent);
+	assert_string_equal(asker_decide(asker, "one").verdict, "admit");
+	asker_close(&asker);
+	agent_stop(&agent);
+	unlink(rules);
+	free(rules);
+}
+
+/* LLB_FC_* are read once at start (contract 3). */
+static void
+environment_is_the_default_of_rules(void **state)
+{
+	struct agent *agent = agent_start(&(struct agent_setup){
+		.environment = WORDS("LLB_FC_MAX_OUTSTANDING=1") });
+	struct asker *asker = asker_open(agent);
+
+	(void)state;
+	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 0 });
+	assert_string_equal(asker_decide(asker, "one").verdict, "admit");
+	assert_int_equal(asker_decide(asker, "two").limit, 1);
+	asker_close(&asker);
+	agent_stop(&agent);
+}
+
+/* Several listeners, one of them a unix socket. */
+static void
+spop_listens_at_many(void **state)
+{
+	char folder[] = "/tmp/agent-test-XXXXXX";
+	char option[64];
+	struct agent *agent;
+	struct asker *asker;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(option, sizeof(option), "unix:%s/spop", folder);
+	agent = agent_start(&(struct agent_setup){
+		.options = WORDS("--spop-listen", option) });
+	assert_true(agent_logs(agent, option));
+	asker = asker_open(agent);
+	asker_catch_up(asker);
+	asker_close(&asker);
+	asker = asker_open_unix(option + strlen("unix:"));
+	asker_catch_up(asker);
+	agent_stop(&agent);
+	assert_true(asker_is_dismissed(asker, SPOP_STATUS_NORMAL));
+	asker_close(&asker);
+	/* It has taken its socket away. */
+	assert_int_equal(rmdir(folder), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AGENT_TEST(unknown_option_shows_usage),
+		AGENT_TEST(help_and_version_succeed),
+		AGENT_TEST(bad_value_is_named),
+		AGENT_TEST(bad_address_is_named),
+		AGENT_TEST(taken_port_is_one_line_and_the_end),
+		AGENT_TEST(rules_file_is_in_force),
+		AGENT_TEST(bad_rules_file_is_said),
+		AGENT_TEST(check_of_good_options_succeeds),
+		AGENT_TEST(variable_is_used_unless_the_option_is_given),
+		AGENT_TEST(environment_is_the_default_of_rules),
+		AGENT_TEST(spop_listens_at_many),
+	};
+
+	return cmocka_run_group_tests_name("start", tests, NULL, NULL);
+}
