@@ -217,6 +217,7 @@ def main():
                         help="front end on port N, API on N + 1")
     options = parser.parse_args()
 
+    sys.stdout.reconfigure(errors="replace")  # where bars have no letters
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit("demo: ended by a signal"))
     build()
