@@ -270,6 +270,7 @@ class Stack:
         self.ports = [sock.getsockname()[1] for sock in self._public]
         self.tls_port = (self._public_tls.getsockname()[1]
                          if self._public_tls else None)
+        self._nobody = bound_socket()  # where nobody ever listens
         self.engines = []
         self.agent = None
         self.haproxy = None
@@ -325,7 +326,9 @@ class Stack:
             "ADMISSION_LOG": self.log,
             "ADMISSION_BIND": ",".join(f"fd@{fd}" for fd in fds),
             "ADMISSION_ENGINE_1": self.engines[0].address,
-            "ADMISSION_ENGINE_2": self.engines[-1].address,
+            "ADMISSION_ENGINE_2": (
+                self.engines[1].address if len(self.engines) > 1
+                else f"127.0.0.1:{self._nobody.getsockname()[1]}"),
             "ADMISSION_RATE": "1000000",
         }
         if self._public_tls:
@@ -383,7 +386,8 @@ class Stack:
                                   + "\n  ".join(process.lines[-30:]))
             except StackError as error:
                 faults.append(str(error))
-        for sock in (*self._public, *filter(None, [self._public_tls])):
+        for sock in filter(None, (*self._public, self._public_tls,
+                                  self._nobody)):
             sock.close()
         left = self._left()
         if left:
