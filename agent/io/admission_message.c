@@ -152,6 +152,13 @@ clamp(int64_t number, uint64_t max)
 	return (uint64_t)number > max ? max : (uint64_t)number;
 }
 
+/* 0, which no rule has, for what is no port. */
+static uint16_t
+to_port(int64_t number)
+{
+	return number < 0 || number > UINT16_MAX ? 0 : (uint16_t)number;
+}
+
 /* The longest wait that a rule can ask for. */
 #define WAITED_MS_MAX 3600000
 
@@ -162,7 +169,7 @@ fill_ask(struct ask *ask, const struct fields *f)
 		.id = f->id,
 		.query = { .pool = f->pool,
 			   .vip = f->vip,
-			   .port = (uint16_t)clamp(f->vport, UINT16_MAX),
+			   .port = to_port(f->vport),
 			   .host = f->host,
 			   .path = f->path,
 			   .model = f->model },
