@@ -206,6 +206,8 @@ complain(const char *what, const char *name, const char *value, const char *why)
 static bool
 fill_in(struct options *options, const bool *given)
 {
+	bool ok = true;
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct row *row = &rows[i];
 		const char *value = getenv(row->env);
@@ -219,9 +221,9 @@ fill_in(struct options *options, const bool *given)
 		if (value != NULL)
 			why = row->set(field_of(options, row), value);
 		if (why != NULL)
-			return complain("", row->env, value, why);
+			ok = complain("", row->env, value, why);
 	}
-	return true;
+	return ok;
 }
 
 static void
@@ -271,30 +273,32 @@ take_value(struct options *options, size_t i, bool *given)
 	return complain("--", row->name, optarg, why);
 }
 
+/* Says each bad value, not only the first. */
 static enum options_result
 read_arguments(struct options *options, int argc, char **argv, bool *given,
 	       const char *version)
 {
 	struct option list[OPTION_COUNT + 1];
-	enum options_result result = OPTIONS_RUN;
+	enum options_result result;
+	bool ok = true;
 	int found;
 
 	list_options(list);
-	while (result == OPTIONS_RUN &&
-	       (found = getopt_long(argc, argv, "", list, NULL)) != -1) {
-		if (found >= 0 && (size_t)found < ARRAY_LEN(rows))
-			result = take_value(options, (size_t)found, given)
-					 ? OPTIONS_RUN
-					 : OPTIONS_WRONG;
-		else
-			result = take_flag(options, found, version);
+	while ((found = getopt_long(argc, argv, "", list, NULL)) != -1) {
+		if (found >= 0 && (size_t)found < ARRAY_LEN(rows)) {
+			ok = take_value(options, (size_t)found, given) && ok;
+			continue;
+		}
+		result = take_flag(options, found, version);
+		if (result != OPTIONS_RUN)
+			return result;
 	}
-	if (result == OPTIONS_RUN && optind < argc) {
+	if (optind < argc) {
 		fprintf(stderr, "spoa-admission: \"%s\" is no option\n",
 			argv[optind]);
 		return take_flag(options, '?', version);
 	}
-	return result;
+	return ok ? OPTIONS_RUN : OPTIONS_WRONG;
 }
 
 enum options_result
@@ -306,7 +310,7 @@ options_read(struct options *options, int argc, char **argv,
 
 	memset(options, 0, sizeof(*options));
 	result = read_arguments(options, argc, argv, given, version);
-	if (result != OPTIONS_RUN)
+	if (result == OPTIONS_DONE)
 		return result;
-	return fill_in(options, given) ? OPTIONS_RUN : OPTIONS_WRONG;
+	return fill_in(options, given) ? result : OPTIONS_WRONG;
 }
