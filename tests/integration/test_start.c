@@ -100,6 +100,34 @@ bad_value_is_named(void **state)
 	}
 }
 
+/* All that is wrong is said at once. */
+static void
+check_says_each_fault(void **state)
+{
+	static const char *const says[] = { "--log-level", "--unit-max-age",
+					    "SPOA_ADMISSION_LOG_FORMAT" };
+	char *log;
+
+	(void)state;
+	assert_int_equal(
+		agent_run(
+			&(struct agent_setup){
+				.options =
+					WORDS("--check", "--log-level", "loud",
+					      "--unit-max-age", "long"),
+				.environment =
+					WORDS("SPOA_ADMISSION_LOG_FORMAT=x") },
+			&log),
+		1);
+	for (size_t i = 0; i < ARRAY_LEN(says); i++)
+		assert_non_null(strstr(log, says[i]));
+	free(log);
+
+	does_not_start(
+		WORDS("--check", "--spop-listen", "x", "--api-listen", "y"),
+		"spop-listen", "api-listen");
+}
+
 static void
 bad_address_is_named(void **state)
 {
@@ -356,6 +384,7 @@ main(void)
 		AGENT_TEST(unknown_option_shows_usage),
 		AGENT_TEST(help_and_version_succeed),
 		AGENT_TEST(bad_value_is_named),
+		AGENT_TEST(check_says_each_fault),
 		AGENT_TEST(bad_address_is_named),
 		AGENT_TEST(taken_port_is_one_line_and_the_end),
 		AGENT_TEST(rules_file_is_in_force),

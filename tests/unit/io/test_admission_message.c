@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/admission_message.h"
+
+#include <string.h>
+
+#include "tests/cmocka.h"
+
+#define FRAME_SIZE 16380
+
+/* A NOTIFY that is being written, and what it says once it is read. */
+struct desk {
+	uint8_t buf[4096];
+	struct spop_writer w;
+	struct spop_session client;
+	struct question question;
+};
+
+static void
+begin(struct desk *d)
+{
+	spop_session_init(&d->client, SPOP_CLIENT);
+	d->client.state = SPOP_STATE_OPEN;
+	d->client.max_frame_size = FRAME_SIZE;
+	spop_writer_init(&d->w, d->buf, sizeof(d->buf));
+	spop_session_notify(&d->client, &d->w, 1, 1);
+}
+
+static void
+put_text(struct desk *d, const char *name, const char *text)
+{
+	spop_argument_put(&d->w, name, spop_value_string(text));
+}
+
+static void
+put_int(struct desk *d, const char *name, int64_t number)
+{
+	spop_argument_put(&d->w, name, spop_value_int(number));
+}
+
+/* What no question can do without. */
+static void
+begin_request(struct desk *d)
+{
+	begin(d);
+	spop_message_begin(&d->w, "admission-request");
+	put_text(d, "id", "one");
+	put_text(d, "method", "POST");
+	put_text(d, "path", "/v1/completions");
+}
+
+static int
+read(struct desk *d)
+{
+	struct spop_frame frame;
+
+	assert_true(spop_frame_end(&d->w) > 0);
+	assert_true(spop_frame_decode(d->buf, d->w.len, FRAME_SIZE, &frame) >
+		    0);
+	return admission_message_read(frame.payload, &d->question);
+}
+
+static void
+all_arguments_arrive(void **state)
+{
+	struct spop_value vip = { .type = SPOP_IPV4, .ipv4 = { 10, 0, 0, 1 } };
+	const struct ask *ask;
+	struct desk d;
+
+	(void)state;
+	begin_request(&d);
+	put_text(&d, "pool", "chat");
+	spop_argument_put(&d.w, "vip", vip);
+	put_int(&d, "vport", 8000);
+	put_text(&d, "host", "example.com");
+	put_int(&d, "http", 2);
+	put_text(&d, "model", "llama");
+	put_text(&d, "role", "decode");
+	put_int(&d, "waited_ms", 1500);
+	assert_int_equal(read(&d), 0);
+	assert_true(d.question.usable);
+	assert_int_equal(d.question.about, ABOUT_REQUEST);
+
+	ask = &d.question.ask;
+	assert_true(text_is(ask->id, "one"));
+	assert_true(text_is(ask->query.pool, "chat"));
+	assert_int_equal(ask->query.vip.family, ADDRESS_V4);
+	assert_memory_equal(ask->query.vip.bytes, vip.ipv4, 4);
+	assert_int_equal(ask->query.port, 8000);
+	assert_true(text_is(ask->query.host, "example.com"));
+	assert_true(text_is(ask->query.path, "/v1/completions"));
+	assert_true(text_is(ask->query.model, "llama"));
+	assert_true(text_is(ask->method, "POST"));
+	assert_int_equal(ask->http, 2);
+	assert_true(ask->leg);
+	assert_false(ask->streamed);
+	assert_int_equal(ask->waited, 1500 * USEC_PER_MSEC);
+}
+
+/* An IPv4 client of an IPv6 socket is an IPv4 client. */
+static void
+mapped_address_is_ipv4(void **state)
+{
+	struct spop_value mapped = {
+		.type = SPOP_IPV6, .ipv6 = { [10] = 0xff, 0xff, 10, 0, 0, 1 }
+	};
+	struct spop_value other = { .type = SPOP_IPV6, .ipv6 = { [15] = 1 } };
+	struct desk d;
+
+	(void)state;
+	begin_request(&d);
+	spop_argument_put(&d.w, "vip", mapped);
+	assert_int_equal(read(&d), 0);
+	assert_int_equal(d.question.ask.query.vip.family, ADDRESS_V4);
+	assert_memory_equal(d.question.ask.query.vip.bytes, "\x0a\0\0\1", 4);
+
+	begin_request(&d);
+	spop_argument_put(&d.w, "vip", other);
+	assert_int_equal(read(&d), 0);
+	assert_int_equal(d.question.ask.query.vip.family, ADDRESS_V6);
+	assert_memory_equal(d.question.ask.query.vip.bytes, other.ipv6, 16);
+}
+
+/* Interface 2 and 6.3: when a body is fully buffered. */
+static void
+body_is_streamed_or_not(void **state)
+{
+	static const struct {
+		int64_t len, size; /* -1 is not said */
+		int chunked;
+		bool streamed;
+	} rows[] = {
+		{ -1, -1, -1, false }, { 10, 10, 0, false },
+		{ 11, 10, 0, false },  { 9, 10, 0, true },
+		{ 10, 10, 1, true },   { -1, -1, 1, true },
+		{ 9, -1, 0, false },   { -1, 10, 0, false },
+		{ 0, 10, -1, true },   { 0, 0, -1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct desk d;
+
+		begin_request(&d);
+		if (rows[i].len >= 0)
+			put_int(&d, "body_len", rows[i].len);
+		if (rows[i].size >= 0)
+			put_int(&d, "body_size", rows[i].size);
+		if (rows[i].chunked >= 0)
+			spop_argument_put(&d.w, "chunked",
+					  spop_value_bool(rows[i].chunked));
+		assert_int_equal(read(&d), 0);
+		assert_int_equal(d.question.ask.streamed, rows[i].streamed);
+	}
+}
+
+static void
+numbers_are_held_to_their_bounds(void **state)
+{
+	static const struct {
+		int64_t said;
+		unsigned http;
+		usec_t waited;
+	} rows[] = {
+		{ -1, 1, 0 },
+		{ 0, 1, 0 },
+		{ 1, 1, 1 * USEC_PER_MSEC },
+		{ 3, 3, 3 * USEC_PER_MSEC },
+		{ 4, 3, 4 * USEC_PER_MSEC },
+		{ 3600001, 3, 3600 * USEC_PER_SEC },
+		{ INT64_MAX, 3, 3600 * USEC_PER_SEC },
+		{ INT64_MIN, 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct desk d;
+
+		begin_request(&d);
+		put_int(&d, "http", rows[i].said);
+		put_int(&d, "waited_ms", rows[i].said);
+		assert_int_equal(read(&d), 0);
+		assert_int_equal(d.question.ask.http, rows[i].http);
+		assert_int_equal(d.question.ask.waited, rows[i].waited);
+	}
+}
+
+/* A port that is none must not become another rule's. */
+static void
+port_beyond_all_ports_is_none(void **state)
+{
+	static const int64_t ports[] = { -1, 65536, INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
+		struct desk d;
+
+		begin_request(&d);
+		put_int(&d, "vport", ports[i]);
+		assert_int_equal(read(&d), 0);
+		assert_int_equal(d.question.ask.query.port, 0);
+	}
+}
+
+static void
+what_breaks_the_protocol_is_an_error(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} rows[] = {
+		{ "\1m", 2 },
+		{ "\1m\1", 3 },
+		{ "\1m\1\1a\x0f", 6 },
+		{ "\5m", 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct spop_bytes payload = { (const uint8_t *)rows[i].bytes,
+					      rows[i].len };
+		struct question q;
+
+		assert_int_equal(admission_message_read(payload, &q),
+				 SPOP_EINVAL);
+	}
+}
+
+/* ---- ACKs ---- */
+
+/* Which variables an ACK sets, as a list of words. */
+static void
+names_of(const uint8_t *bytes, size_t len, char names[256])
+{
+	struct spop_action action;
+	struct spop_frame frame;
+
+	assert_true(spop_frame_decode(bytes, len, FRAME_SIZE, &frame) > 0);
+	names[0] = '\0';
+	while (spop_action_next(&frame.payload, &action) > 0) {
+		strncat(names, action.name.at, action.name.len);
+		strcat(names, " ");
+	}
+}
+
+/* Answers a peer with frames of that size. */
+static void
+answer(uint32_t frame_size, const struct answer *a, char names[256])
+{
+	struct spop_session session = { .role = SPOP_AGENT,
+					.state = SPOP_STATE_OPEN,
+					.max_frame_size = frame_size };
+	struct asker to = { NULL, UINT64_MAX, UINT64_MAX };
+	uint8_t buf[8192];
+	struct spop_writer w;
+	int rc;
+
+	spop_writer_init(&w, buf, sizeof(buf));
+	rc = admission_message_answer(&session, &w, &to, a, 1);
+	assert_true(rc > 0);
+	assert_int_equal(rc, w.len);
+	assert_true(w.len <= frame_size + SPOP_FRAME_PREFIX);
+	names_of(buf, w.len, names);
+}
+
+/* Fits any peer, and says at least what HAProxy cannot do without. */
+static void
+large_answer_is_cut_for_small_frames(void **state)
+{
+	char backend[300];
+	struct answer admission = { .verdict = VERDICT_ADMIT,
+				    .permit = 1,
+				    .server = "10.1.0.1:9000",
+				    .backend = backend };
+	char names[256];
+
+	(void)state;
+	memset(backend, 'b', sizeof(backend));
+	backend[sizeof(backend) - 1] = '\0';
+	answer(FRAME_SIZE, &admission, names);
+	assert_string_equal(names, "verdict permit close server backend ");
+	answer(SPOP_FRAME_SIZE_MIN, &admission, names);
+	assert_string_equal(names, "verdict permit close ");
+}
+
+/* Refusals too: at worst without what only informs. */
+static void
+large_refusal_is_cut_for_small_frames(void **state)
+{
+	struct answer refusal = { .verdict = VERDICT_REFUSE,
+				  .reason = REASON_DRAINING,
+				  .retry_after = 5 };
+	char names[256];
+
+	(void)state;
+	answer(SPOP_FRAME_SIZE_MIN, &refusal, names);
+	assert_string_equal(names, "verdict status error retry_after close "
+				   "inflight queued limit body ");
+	refusal.inflight = refusal.queued = refusal.limit = UINT32_MAX;
+	answer(SPOP_FRAME_SIZE_MIN, &refusal, names);
+	assert_string_equal(names, "verdict status error retry_after close ");
+}
+
+/* A writer without room stays as it was, so that the caller can empty it. */
+static void
+no_room_writes_nothing(void **state)
+{
+	struct spop_session session = { .role = SPOP_AGENT,
+					.state = SPOP_STATE_OPEN,
+					.max_frame_size = FRAME_SIZE };
+	struct answer a = { .verdict = VERDICT_ADMIT, .permit = 1 };
+	struct asker to = { NULL, 7, 1 };
+	uint8_t buf[32];
+	struct spop_writer w;
+
+	(void)state;
+	spop_writer_init(&w, buf, sizeof(buf));
+	assert_int_equal(admission_message_answer(&session, &w, &to, &a, 1),
+			 SPOP_ENOSPACE);
+	assert_int_equal(w.len, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_arguments_arrive),
+		cmocka_unit_test(mapped_address_is_ipv4),
+		cmocka_unit_test(body_is_streamed_or_not),
+		cmocka_unit_test(numbers_are_held_to_their_bounds),
+		cmocka_unit_test(port_beyond_all_ports_is_none),
+		cmocka_unit_test(what_breaks_the_protocol_is_an_error),
+		cmocka_unit_test(large_answer_is_cut_for_small_frames),
+		cmocka_unit_test(large_refusal_is_cut_for_small_frames),
+		cmocka_unit_test(no_room_writes_nothing),
+	};
+
+	return cmocka_run_group_tests_name("admission_message", tests, NULL,
+					   NULL);
+}
