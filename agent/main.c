@@ -248,6 +248,7 @@ end_turn(void *arg, usec_t now)
 	struct app *app = arg;
 
 	spop_server_deliver(app->spop);
+	log_receiver_hurry(app->lines, gate_has_waiters(app->gate));
 	ticker_set(app->ticker, now);
 	if (app->ending && !spop_server_is_busy(app->spop))
 		event_base_loopbreak(app->base);

@@ -672,6 +672,13 @@ gate_wakeup(const struct gate *g)
 	return at;
 }
 
+bool
+gate_has_waiters(const struct gate *g)
+{
+	/* Each waiter has its deadline there, and nobody else has one. */
+	return g->wheel->len > 0;
+}
+
 void
 gate_drain(struct gate *g, usec_t now)
 {

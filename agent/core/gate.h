@@ -120,6 +120,9 @@ void gate_tick(struct gate *g, usec_t now);
 /* When to call gate_tick() next. */
 usec_t gate_wakeup(const struct gate *g);
 
+/* Whether anybody waits, on any pool. */
+bool gate_has_waiters(const struct gate *g);
+
 /* Ends every waiter with admission_drained and admits nobody any more. */
 void gate_drain(struct gate *g, usec_t now);
 

@@ -30,32 +30,34 @@ enum kind { TEXT, NUMBER, FLAG, ADDRESS };
 
 /* What each argument is; a mark is set where one was there at all. */
 static const struct argument {
-	const char *name;
+	struct spop_text name;
 	enum kind kind;
 	size_t offset;
 	size_t mark;
 } arguments[] = {
+#define NAME(name)                                                             \
+	{                                                                      \
+#name, sizeof(#name) - 1                                       \
+	}
 #define FIELD(name, kind)                                                      \
 	{                                                                      \
-#name, kind, offsetof(struct fields, name), NO_MARK            \
+		NAME(name), kind, offsetof(struct fields, name), NO_MARK       \
 	}
-	FIELD(id, TEXT),
-	FIELD(pool, TEXT),
-	FIELD(vip, ADDRESS),
-	FIELD(vport, NUMBER),
-	FIELD(host, TEXT),
-	FIELD(method, TEXT),
-	FIELD(path, TEXT),
-	FIELD(http, NUMBER),
-	FIELD(model, TEXT),
-	{ "body_len", NUMBER, offsetof(struct fields, body_len),
-	  offsetof(struct fields, has_body_len) },
-	{ "body_size", NUMBER, offsetof(struct fields, body_size),
-	  offsetof(struct fields, has_body_size) },
-	FIELD(chunked, FLAG),
-	FIELD(role, TEXT),
-	FIELD(waited_ms, NUMBER),
+#define MARKED(name, kind)                                                     \
+	{                                                                      \
+		NAME(name), kind, offsetof(struct fields, name),               \
+			offsetof(struct fields, has_##name)                    \
+	}
+	FIELD(id, TEXT),           FIELD(pool, TEXT),
+	FIELD(vip, ADDRESS),       FIELD(vport, NUMBER),
+	FIELD(host, TEXT),         FIELD(method, TEXT),
+	FIELD(path, TEXT),         FIELD(http, NUMBER),
+	FIELD(model, TEXT),        MARKED(body_len, NUMBER),
+	MARKED(body_size, NUMBER), FIELD(chunked, FLAG),
+	FIELD(role, TEXT),         FIELD(waited_ms, NUMBER),
 #undef FIELD
+#undef MARKED
+#undef NAME
 };
 
 static bool
@@ -114,24 +116,31 @@ store(void *field, enum kind kind, const struct spop_value *value)
 	return false;
 }
 
-/* False for a value of a wrong type. */
-static bool
-take(struct fields *fields, const struct spop_pair *pair)
+static const struct argument *
+argument_named(struct spop_text name)
 {
-	char *base = (char *)fields;
-
-	if (pair->value.type == SPOP_NULL)
-		return true;
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++) {
 		const struct argument *a = &arguments[i];
 
-		if (!spop_text_is(pair->name, a->name))
-			continue;
-		if (a->mark != NO_MARK)
-			*(bool *)(base + a->mark) = true;
-		return store(base + a->offset, a->kind, &pair->value);
+		if (name.len == a->name.len &&
+		    memcmp(name.at, a->name.at, name.len) == 0)
+			return a;
 	}
-	return true;
+	return NULL;
+}
+
+/* False for a value of a wrong type; an argument we do not know is right. */
+static bool
+take(struct fields *fields, const struct spop_pair *pair)
+{
+	const struct argument *a = argument_named(pair->name);
+	char *base = (char *)fields;
+
+	if (a == NULL || pair->value.type == SPOP_NULL)
+		return true;
+	if (a->mark != NO_MARK)
+		*(bool *)(base + a->mark) = true;
+	return store(base + a->offset, a->kind, &pair->value);
 }
 
 static bool

@@ -35,6 +35,9 @@
 
 #define ACCEPT_PAUSE_SEC 1
 
+/* How long datagrams may lie where nobody waits; 256 fit the least buffer. */
+#define REST_USEC 2000
+
 /* Until a port that is free for TCP is free for UDP too. */
 #define PORT_TRIES 16
 
@@ -68,7 +71,10 @@ struct log_receiver {
 	char address[LISTEN_TEXT_MAX];
 
 	int datagrams;
-	struct event *datagram;  /* owned */
+	struct event *datagram; /* owned; not pending while at rest */
+	struct event *rested;   /* owned; pending while at rest */
+	bool may_rest;          /* a unix socket holds ten lines only */
+	bool hurry;
 	struct batch *batch;     /* owned */
 	uint32_t overflow;       /* the kernel's count of what it dropped */
 	struct log_limit losses; /* warnings of each kind */
@@ -183,12 +189,36 @@ drain(void *arg, usec_t now)
 static void
 on_datagram(evutil_socket_t fd, short what, void *arg)
 {
+	struct timeval rest = { .tv_usec = REST_USEC };
 	struct log_receiver *r = arg;
 
 	(void)fd;
 	(void)what;
 	/* Drains, unless this turn has done so before. */
 	turn_enter(r->turn);
+	if (r->hurry || !r->may_rest || evtimer_add(r->rested, &rest) != 0)
+		return;
+	event_del(r->datagram);
+}
+
+static void
+on_rested(evutil_socket_t fd, short what, void *arg)
+{
+	struct log_receiver *r = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(r->datagram, NULL);
+}
+
+void
+log_receiver_hurry(struct log_receiver *receiver, bool hurry)
+{
+	receiver->hurry = hurry;
+	if (!hurry || !evtimer_pending(receiver->rested, NULL))
+		return;
+	evtimer_del(receiver->rested);
+	event_add(receiver->datagram, NULL);
 }
 
 /* ---- connections ---- */
@@ -392,7 +422,9 @@ watch_datagrams(struct log_receiver *r)
 	r->batch = batch_new();
 	r->datagram = event_new(r->base, r->datagrams, EV_READ | EV_PERSIST,
 				on_datagram, r);
-	return r->batch != NULL && r->datagram != NULL &&
+	r->rested = evtimer_new(r->base, on_rested, r);
+	r->may_rest = r->listener >= 0;
+	return r->batch != NULL && r->datagram != NULL && r->rested != NULL &&
 	       event_add(r->datagram, NULL) == 0;
 }
 
@@ -462,6 +494,7 @@ log_receiver_close(struct log_receiver **receiver)
 	free_event(r->accept);
 	free_event(r->resume);
 	free_event(r->datagram);
+	free_event(r->rested);
 	listen_close(r->listener);
 	listen_close(r->datagrams);
 	free(r->batch);

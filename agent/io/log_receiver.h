@@ -11,6 +11,8 @@
  * kernel says it dropped is counted.
  */
 
+#include <stdbool.h>
+
 #include "agent/core/base.h"
 
 struct event_base;
@@ -28,6 +30,13 @@ MUST_CHECK struct log_receiver *log_receiver_open(
 	struct event_base *base, struct turn *turn, struct gate *gate,
 	const struct listen_address *address, const char **step);
 void log_receiver_close(struct log_receiver **receiver);
+
+/*
+ * Whether somebody waits for what a line may free. While nobody does, datagrams
+ * may lie unread for a moment: each turn begins by reading them, so nothing is
+ * decided on old news, and the loop is not woken for each of them.
+ */
+void log_receiver_hurry(struct log_receiver *receiver, bool hurry);
 
 /* Where it is bound, as text, for the line "listening log=…". */
 const char *log_receiver_address(const struct log_receiver *receiver);
