@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What many connections cost, and what happens when there are too many
+ * (interface 2: "under 1 KiB while it holds one"; descriptors run out).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/cmocka.h"
+#include "tests/integration/asker.h"
+#include "tests/integration/line.h"
+#include "tests/integration/rest.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
+#define LOW_LIMIT 64
+
+static const struct rest_rule narrow = { .ceiling = 1,
+					 .depth = 65536,
+					 .wait_ms = 600000 };
+
+/* What it takes of the processor within a second. */
+static usec_t
+cpu_of_a_second(const struct agent *agent)
+{
+	usec_t before = agent_cpu(agent);
+	usec_t deadline = patience_now() + USEC_PER_SEC;
+
+	while (patience_look_again(deadline))
+		;
+	return agent_cpu(agent) - before;
+}
+
+static void
+close_wires(struct wire **wires, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		wire_close(&wires[i]);
+}
+
+static void
+is_quiet_and_serves_again(struct agent *agent, unsigned port)
+{
+	struct wire *wires[2 * LOW_LIMIT];
+	struct asker *asker;
+
+	for (size_t i = 0; i < ARRAY_LEN(wires); i++)
+		wires[i] = wire_open(port);
+	assert_true(cpu_of_a_second(agent) < USEC_PER_SEC / 5);
+	close_wires(wires, ARRAY_LEN(wires));
+
+	asker = asker_open(agent);
+	asker_catch_up(asker);
+	assert_int_equal(rest_call(agent, "GET /healthz", "", NULL), 200);
+	asker_close(&asker);
+}
+
+/* Who finds no descriptor waits in the backlog, and nothing spins. */
+static void
+descriptors_run_out(void **state)
+{
+	struct agent *agent =
+		agent_start(&(struct agent_setup){ .descriptors = LOW_LIMIT });
+	size_t descriptors = agent_descriptors(agent);
+
+	(void)state;
+	is_quiet_and_serves_again(agent, agent->spop);
+	is_quiet_and_serves_again(agent, agent->lines);
+	is_quiet_and_serves_again(agent, agent->api);
+	agent_settles(agent, descriptors);
+	assert_int_equal(agent_stop(&agent) < 3 * USEC_PER_SEC, 1);
+}
+
+/* Those who are in are served while others find no room. */
+static void
+questions_go_on_without_descriptors(void **state)
+{
+	struct agent *agent =
+		agent_start(&(struct agent_setup){ .descriptors = LOW_LIMIT });
+	struct wire *wires[2 * LOW_LIMIT];
+	struct asker *asker;
+	int lines = line_open_udp(agent);
+
+	(void)state;
+	rest_put_rule(agent, &narrow);
+	asker = asker_open(agent);
+	for (size_t i = 0; i < ARRAY_LEN(wires); i++)
+		wires[i] = wire_open(agent->spop);
+	assert_true(agent_logs(agent, "cannot accept"));
+	for (int i = 0; i < 100; i++) {
+		struct reply reply = asker_decide(asker, "one");
+
+		assert_string_equal(reply.verdict, "admit");
+		line_end(lines, "one", reply.permit);
+	}
+	close_wires(wires, ARRAY_LEN(wires));
+	asker_close(&asker);
+	close(lines);
+	agent_stop(&agent);
+}
+
+/* A connection each, as HAProxy from 3.1 on has it. */
+static void
+open_waiters(struct agent *agent, struct asker **askers, int count)
+{
+	char id[ID_BYTES];
+
+	for (int i = 0; i < count; i++) {
+		askers[i] = asker_open(agent);
+		id_make(id, "0123456789abcdef", i);
+		asker_ask(askers[i], id);
+	}
+	rest_metric_becomes(agent, "queued", "", (uint64_t)count - 1);
+}
+
+/* All of them, at once; and the one that ran ends. */
+static void
+kill_all(struct agent *agent, struct asker **askers, int count)
+{
+	int lines = line_open_udp(agent);
+	char id[ID_BYTES];
+
+	for (int i = 0; i < count; i++) {
+		wire_reset(&askers[i]->wire);
+		asker_close(&askers[i]);
+	}
+	rest_metric_becomes(agent, "queued", "", 0);
+	rest_metric_becomes(agent, "spop_connections", "", 0);
+	id_make(id, "0123456789abcdef", 0);
+	line_leave(lines, id);
+	rest_metric_becomes(agent, "inflight", "role=\"service\"", 0);
+	close(lines);
+}
+
+static void
+held_connections_are_cheap(void **state)
+{
+	enum { COUNT = 2000 };
+	struct agent *agent = agent_start(NULL);
+	struct asker **askers = calloc(COUNT, sizeof(struct asker *));
+	size_t descriptors = agent_descriptors(agent);
+	size_t before, each;
+
+	(void)state;
+	assert_non_null(askers);
+	rest_put_rule(agent, &narrow);
+	/* What comes with the first of anything is not theirs. */
+	open_waiters(agent, askers, 64);
+	kill_all(agent, askers, 64);
+	agent_settles(agent, descriptors);
+
+	before = agent_rss_bytes(agent);
+	open_waiters(agent, askers, COUNT);
+	each = (agent_rss_bytes(agent) - before) / COUNT;
+	print_message("bytes of a connection with a waiter: %zu\n", each);
+	assert_true(SANITIZED || each < 1024);
+	assert_true(cpu_of_a_second(agent) < USEC_PER_SEC / 20);
+
+	kill_all(agent, askers, COUNT);
+	agent_settles(agent, descriptors);
+	free(askers);
+	agent_stop(&agent);
+}
+
+/* The same again and again takes no more than once. */
+static void
+memory_comes_back(void **state)
+{
+	enum { COUNT = 500, ROUNDS = 8 };
+	struct agent *agent = agent_start(NULL);
+	struct asker *askers[COUNT];
+	size_t descriptors = agent_descriptors(agent);
+	size_t after_two = 0;
+
+	(void)state;
+	rest_put_rule(agent, &narrow);
+	for (int round = 0; round < ROUNDS; round++) {
+		open_waiters(agent, askers, COUNT);
+		kill_all(agent, askers, COUNT);
+		agent_settles(agent, descriptors);
+		if (round == 1)
+			after_two = agent_rss_bytes(agent);
+	}
+	assert_true(SANITIZED ||
+		    agent_rss_bytes(agent) <= after_two + (size_t)256 * 1024);
+	agent_stop(&agent);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AGENT_TEST(descriptors_run_out),
+		AGENT_TEST(questions_go_on_without_descriptors),
+		AGENT_TEST(held_connections_are_cheap),
+		AGENT_TEST(memory_comes_back),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
