@@ -413,7 +413,12 @@ admit(const struct decision *d, struct endpoint *e)
 {
 	struct request *r = new_request(d);
 
-	/* A unit that cannot be written down cannot come back. */
+	/*
+	 * A unit that cannot be written down cannot come back, so it is not
+	 * taken; but where the gate only counts, that refuses nobody.
+	 */
+	if (r == NULL && pool_mode(d->p) != MODE_ENFORCE)
+		return bypass(d->answer);
 	if (r == NULL)
 		return refuse(d, REASON_CAPACITY_SHED, pool_ceiling(d->p));
 	begin(d->g, r, e, d->now);
@@ -503,26 +508,36 @@ decide(const struct decision *d)
 	return enforced ? enforce(d) : observe(d);
 }
 
+/* Without memory to wait on: the newer is refused for both. */
+static enum verdict
+give_up(const struct decision *d, struct request *older)
+{
+	leave_queue(d->g, older);
+	ledger_remove(d->g->ledger, older);
+	fill_unread(&older->answer);
+	stand_in_line(d->g, older);
+	return refuse(d, REASON_CAPACITY_SHED, ceiling_in_the_way(d->p));
+}
+
 /* A waiter asks anew: the place stays, the answer goes to the newer. */
 static enum verdict
-move_waiter(struct gate *g, struct request *older, const struct ask *ask,
-	    struct answer *answer)
+move_waiter(const struct decision *d, struct request *older)
 {
-	struct request *newer = ledger_replace(g->ledger, older);
+	struct request *newer = ledger_replace(d->g->ledger, older);
 
 	if (newer == NULL)
-		return bypass(answer);
+		return give_up(d, older);
 	newer->pool = older->pool;
 	newer->since = older->since;
-	newer->streamed = ask->streamed;
+	newer->streamed = d->ask->streamed;
 	newer->waited = true;
 	queue_replace(&newer->pool->queue, older, newer);
-	wheel_drop(g->wheel, &older->deadline);
-	wheel_set(g->wheel, &newer->deadline, older->deadline.deadline);
-	wait_on_peer(newer, &ask->asker);
+	wheel_drop(d->g->wheel, &older->deadline);
+	wheel_set(d->g->wheel, &newer->deadline, older->deadline.deadline);
+	wait_on_peer(newer, &d->ask->asker);
 
 	fill_unread(&older->answer);
-	stand_in_line(g, older);
+	stand_in_line(d->g, older);
 	return VERDICT_WAIT;
 }
 
@@ -534,8 +549,10 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	struct decision d = { g, NULL, ask, now, answer };
 	struct service *s;
 
-	if (live != NULL && live->state == REQUEST_WAITING)
-		return move_waiter(g, live, ask, answer);
+	if (live != NULL && live->state == REQUEST_WAITING) {
+		d.p = live->pool;
+		return move_waiter(&d, live);
+	}
 	if (live != NULL && live->state == REQUEST_EXECUTING) {
 		fill_admission(answer, live);
 		return VERDICT_ADMIT;
