@@ -318,6 +318,12 @@ asker_ask_fields(struct asker *asker, const struct fields *fields)
 
 /* ---- answers ---- */
 
+bool
+asker_read(struct asker *asker)
+{
+	return pump(asker, 0);
+}
+
 static bool
 take_received(struct asker *a, uint64_t stream, struct reply *reply)
 {

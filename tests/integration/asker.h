@@ -112,6 +112,9 @@ void asker_flush(struct asker *asker);
 uint64_t asker_ask(struct asker *asker, const char *id);
 uint64_t asker_ask_fields(struct asker *asker, const struct fields *fields);
 
+/* Takes in what has come, into replies; false when there was nothing. */
+bool asker_read(struct asker *asker);
+
 /* Takes an answer that has come or comes in time. */
 bool asker_take(struct asker *asker, uint64_t stream, struct reply *reply,
 		usec_t deadline);
