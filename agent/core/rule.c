@@ -124,8 +124,8 @@ fits_path(const struct rule *rule, const struct rule_query *q, uint32_t *fit)
 	case PATH_PREFIX:
 		*fit |= (uint32_t)(len < FIT_PREFIX_MAX ? len : FIT_PREFIX_MAX)
 			<< FIT_PREFIX_SHIFT;
-		return path.len >= len &&
-		       memcmp(path.at, rule->path_prefix, len) == 0;
+		path.len = path.len < len ? path.len : len;
+		return text_is(path, rule->path_prefix);
 	}
 	assert(false && "unknown path match");
 	return false;
