@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/admission_message.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/cmocka.h"
@@ -233,13 +234,12 @@ names_of(const uint8_t *bytes, size_t len, char names[256])
 {
 	struct spop_action action;
 	struct spop_frame frame;
+	int at = 0;
 
 	assert_true(spop_frame_decode(bytes, len, FRAME_SIZE, &frame) > 0);
-	names[0] = '\0';
-	while (spop_action_next(&frame.payload, &action) > 0) {
-		strncat(names, action.name.at, action.name.len);
-		strcat(names, " ");
-	}
+	while (spop_action_next(&frame.payload, &action) > 0)
+		at += snprintf(names + at, 256 - (size_t)at, "%.*s ",
+			       (int)action.name.len, action.name.at);
 }
 
 /* Answers a peer with frames of that size. */
