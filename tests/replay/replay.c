@@ -378,6 +378,8 @@ pool_of(struct replay *r, const char *port)
 static unsigned long long
 histogram(const struct pool *p, const char *part)
 {
+	if (part == NULL)
+		kit_fault("queue_wait has a count and a sum_ms", "");
 	if (strcmp(part, "count") == 0)
 		return p->waits.count;
 	if (strcmp(part, "sum_ms") == 0)
@@ -414,7 +416,7 @@ do_metric(struct replay *r, char *words, char *expected)
 	}
 	label = kit_word(&words);
 	number = kit_word(&words);
-	if (label == NULL)
+	if (name == NULL || label == NULL)
 		kit_fault("metric needs a name and a number", "");
 	if (number == NULL) {
 		number = label;

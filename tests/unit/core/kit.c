@@ -240,8 +240,9 @@ read_value(struct rule *rule, char *word)
 static void
 read_rule(struct rule *rule, char *words)
 {
-	size_t len = strlen(words);
-	char *document = calloc(1, len + 2);
+	size_t room = strlen(words) + 2;
+	char *document = calloc(1, room);
+	size_t len = 0;
 	char *word;
 
 	if (document == NULL)
@@ -249,7 +250,8 @@ read_rule(struct rule *rule, char *words)
 	while ((word = kit_word(&words)) != NULL) {
 		if (read_setting(rule, word))
 			continue;
-		strcat(strcat(document, word), " ");
+		len += (size_t)snprintf(document + len, room - len, "%s ",
+					word);
 		if (!read_flag(rule, word) && !read_text(rule, word) &&
 		    !read_value(rule, word))
 			kit_fault("not understood on a rule", word);
@@ -362,7 +364,7 @@ kit_question(struct question *q, const char *line)
 	if (strlen(line) >= sizeof(q->words))
 		kit_fault("too long", line);
 	memset(q, 0, sizeof(*q));
-	strcpy(q->words, line);
+	snprintf(q->words, sizeof(q->words), "%s", line);
 	q->ask.http = 1;
 	q->ask.method = text_of("POST");
 	q->ask.query.path = text_of("/v1/chat/completions");

@@ -18,6 +18,7 @@ static bool armed;       /* only while the gate is at work */
 static unsigned asked;   /* how often it asked so far */
 static unsigned fail_at; /* which one of them fails; 0 is none */
 
+/* The linker's names. NOLINTBEGIN(readability-identifier-naming) */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 char *__real_strdup(const char *text);
@@ -48,6 +49,7 @@ __wrap_strdup(const char *text)
 {
 	return fails() ? NULL : __real_strdup(text);
 }
+/* NOLINTEND(readability-identifier-naming) */
 
 /* ---- what the gate is asked while its memory fails ---- */
 

@@ -42,16 +42,16 @@ struct mpool {
 };
 
 struct mid {
-	char id[8];
-	enum place place;
 	struct mpool *pool;
 	uint64_t newest; /* question */
 	uint64_t permit;
 	usec_t since;
 	usec_t deadline;
 	usec_t admitted;
-	bool early;
 	usec_t early_since;
+	enum place place;
+	bool early;
+	char id[8];
 };
 
 struct mquestion {
@@ -374,6 +374,8 @@ ask_new(struct mid *i, const struct ask *ask, struct mrule *rule)
 	got = gate_ask(gate, ask, now, &a);
 	assert_int_equal(got, expected);
 	questions[ask->asker.stream].answered = got != VERDICT_WAIT;
+	if (m == NULL)
+		return;
 	if (got == VERDICT_ADMIT)
 		begin(i, m, a.permit);
 	if (got == VERDICT_REFUSE) {

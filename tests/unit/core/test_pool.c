@@ -271,7 +271,7 @@ labels_that_are_alike_are_told_apart(void **state)
 	assert_false(pool_same_labels(a, b));
 	assert_int_equal(strncmp(b->label, "org_m_", 6), 0);
 	/* The same in every process. */
-	strcpy(first, b->label);
+	memcpy(first, b->label, sizeof(first));
 	end(b);
 	b = made("model=org_m");
 	pool_tell_apart(b, rule);

@@ -44,8 +44,7 @@ env_with(const char *name, const char *value)
 }
 
 static void
-assert_env(const char *name, const char *value, enum setting_id id,
-	   uint32_t expected)
+assert_env(const char *name, const char *value, size_t id, uint32_t expected)
 {
 	struct settings_env env = env_with(name, value);
 
@@ -55,7 +54,7 @@ assert_env(const char *name, const char *value, enum setting_id id,
 }
 
 static void
-assert_unset(const char *name, const char *value, enum setting_id id)
+assert_unset(const char *name, const char *value, size_t id)
 {
 	assert_false(env_with(name, value).declared[id]);
 }
