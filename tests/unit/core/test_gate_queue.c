@@ -310,6 +310,42 @@ asked_again_with_a_streamed_body_it_closes(void **state)
 	desk_close(&d);
 }
 
+/* Row 175: it waited for a turn that the agent before this one did not give. */
+static void
+who_waited_elsewhere_with_a_streamed_body_closes(void **state)
+{
+	struct desk *d = desk_open("");
+
+	(void)state;
+	desk_put(d, "mode=enforce max_outstanding=3");
+	assert_int_equal(desk_ask(d, "a streamed waited_ms=1", &last),
+			 VERDICT_ADMIT);
+	assert_true(last.close);
+	assert_int_equal(desk_ask(d, "b waited_ms=1", &last), VERDICT_ADMIT);
+	assert_false(last.close);
+	assert_int_equal(desk_ask(d, "c streamed", &last), VERDICT_ADMIT);
+	assert_false(last.close);
+	desk_close(&d);
+}
+
+static void
+the_gate_knows_whether_anybody_waits(void **state)
+{
+	struct desk *d = busy(ONE, 0);
+
+	(void)state;
+	assert_false(gate_has_waiters(d->gate));
+	assert_int_equal(desk_ask(d, "b", &last), VERDICT_WAIT);
+	assert_true(gate_has_waiters(d->gate));
+	desk_end(d, "a");
+	assert_admits(d, "b");
+	assert_false(gate_has_waiters(d->gate));
+	assert_int_equal(desk_ask(d, "c peer=1", &last), VERDICT_WAIT);
+	desk_lose(d, 1);
+	assert_false(gate_has_waiters(d->gate));
+	desk_close(&d);
+}
+
 /* Row 158: a restarted agent is told how long it has been. */
 static void
 who_waited_elsewhere_keeps_that_deadline(void **state)
@@ -454,6 +490,9 @@ main(void)
 		cmocka_unit_test(
 			a_waiting_request_keeps_its_place_and_deadline),
 		cmocka_unit_test(asked_again_with_a_streamed_body_it_closes),
+		cmocka_unit_test(
+			who_waited_elsewhere_with_a_streamed_body_closes),
+		cmocka_unit_test(the_gate_knows_whether_anybody_waits),
 		cmocka_unit_test(who_waited_elsewhere_keeps_that_deadline),
 		cmocka_unit_test(an_absurd_wait_is_a_wait),
 		cmocka_unit_test(

@@ -107,6 +107,9 @@ a_long_pause_loses_nobody(void **state)
 		found++;
 	assert_int_equal(found, ARRAY_LEN(nodes));
 	assert_true(wheel_wakeup(&w) == USEC_NEVER);
+	/* Nor does it take long: no more than a round is looked through. */
+	wheel_set(&w, &nodes[0], 1001 * ROUND);
+	assert_ptr_equal(wheel_expired(&w, UINT64_MAX / 2), &nodes[0]);
 }
 
 static void
