@@ -129,7 +129,8 @@ class Process:
         try:
             status = self._popen.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise StackError(f"{self.name} did not end in {timeout} s") from None
+            raise StackError(
+                f"{self.name} did not end in {timeout} s") from None
         self._reader.join(timeout)
         self._popen.stdout.close()
         self._log.close()
@@ -260,7 +261,7 @@ class Stack:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="admission-"))
         self.haproxy_socket = self.folder / "haproxy.sock"
         self._haproxy_env = haproxy_env or {}
-        self._agent_args = list(agent_args)
+        self.agent_args = list(agent_args)
         self._agent_env = agent_env or {}
         self._engine_args = engine_args
         self._engines_wanted = engines
@@ -270,6 +271,7 @@ class Stack:
         self.ports = [sock.getsockname()[1] for sock in self._public]
         self.tls_port = (self._public_tls.getsockname()[1]
                          if self._public_tls else None)
+        self._past = []  # HAProxy processes that a reload left behind
         self._nobody = bound_socket()  # where nobody ever listens
         self.engines = []
         self.agent = None
@@ -298,12 +300,13 @@ class Stack:
         return self
 
     def start_agent(self):
-        """At first on free ports; again on the ones it had."""
+        """At first on free ports; again on the ones it had. HAProxy finds it
+        by itself."""
         self.agent = Process("agent", [
             AGENT, "--spop-listen", self.spop, "--log-listen", self.log,
             "--api-listen", self.api,
             "--haproxy-socket", f"unix:{self.haproxy_socket}",
-            *self._agent_args], self.folder, self._agent_env)
+            *self.agent_args], self.folder, self._agent_env)
         self.agent.expect(r"\bready\b")
         for line in list(self.agent.lines):
             if "listening" in line:
@@ -312,7 +315,15 @@ class Stack:
                 self.log = found.get("log", self.log)
                 self.api = found.get("api", self.api)
 
-    def start_haproxy(self):
+    def reload_haproxy(self):
+        """A new HAProxy takes over; returns the old one, which goes on until
+        its last request has ended."""
+        old = self.haproxy
+        self._past.append(old)
+        self.start_haproxy("-sf", old.pid)
+        return old
+
+    def start_haproxy(self, *options):
         keys = self.folder / "keys.map"
         keys.write_text("".join(
             f"{hashlib.sha256(key.encode()).hexdigest()} {tenant}\n"
@@ -334,13 +345,13 @@ class Stack:
         if self._public_tls:
             fds.append(self._public_tls.fileno())
             env["ADMISSION_TLS_BIND"] = f"fd@{fds[-1]}"
-            env["ADMISSION_TLS_CERT"] = str(self._certificate())
+            env["ADMISSION_TLS_CERT"] = str(self.certificate(self.folder))
         if self._needs_hop():
             env["ADMISSION_HOP"] = f"127.0.0.1:{free_port()}"
         env.update(self._haproxy_env)
         self.haproxy = Process(
-            "haproxy", [HAPROXY, "-db", "-f", SHIPPED / "haproxy.cfg"],
-            self.folder, env, fds)
+            "haproxy", [HAPROXY, "-db", "-f", SHIPPED / "haproxy.cfg",
+                        *options], self.folder, env, fds)
         until(lambda: self.servers_up() or not self.haproxy.running(),
               "HAProxy serves, and its servers are up")
         if not self.haproxy.running():
@@ -358,8 +369,10 @@ class Stack:
     def _needs_hop(self):
         return self.haproxy_version() >= (2, 9)
 
-    def _certificate(self):
-        path = self.folder / "tls.pem"
+    @staticmethod
+    def certificate(folder):
+        """A PEM file of a key and its certificate, for loopback."""
+        path = folder / "tls.pem"
         if not path.exists():
             made = subprocess.run(
                 ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -373,7 +386,8 @@ class Stack:
     def stop(self):
         """Ends what was started, all of it, and says what went wrong."""
         faults = []
-        for process, name in ((self.haproxy, "HAProxy"),
+        for process, name in (*((old, "an old HAProxy") for old in self._past),
+                              (self.haproxy, "HAProxy"),
                               (self.agent, "the agent"),
                               *((e.process, "an engine")
                                 for e in self.engines)):
@@ -433,6 +447,9 @@ class Stack:
     def servers_up(self):
         """HAProxy listens, and has found the agent and each engine healthy."""
         try:
+            info = self.haproxy_command("show info")
+            if f"Pid: {self.haproxy.pid}\n" not in info:
+                return False
             stat = self.haproxy_stat()
         except OSError:
             return False

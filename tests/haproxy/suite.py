@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped configuration on a real HAProxy, end to end.
+
+    suite.py [WORD]...    the tests whose name has one of the words; or all
+
+Prints a line for each test and ends with their number.
+"""
+
+import sys
+import time
+import traceback
+import unittest
+
+MODULES = ("test_config", "test_scope", "test_ceilings", "test_queue",
+           "test_leaving", "test_answers", "test_policy", "test_live",
+           "test_outage", "test_ledger")
+
+
+def short(test):
+    return test.id().removeprefix("test_")
+
+
+class Lines(unittest.TestResult):
+    """A line for each test, after what went wrong with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.bad = self.left_out = 0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+        self.word = "ok  "
+
+    def stopTest(self, test):
+        print(f"{self.word} {time.monotonic() - self.began:6.2f} s  "
+              f"{short(test)}", flush=True)
+        super().stopTest(test)
+
+    def wrong(self, test, error):
+        self.word = "FAIL"
+        self.bad += 1
+        print(f"---- {short(test)}")
+        traceback.print_exception(*error, file=sys.stdout)
+
+    def addFailure(self, test, err):
+        self.wrong(test, err)
+
+    def addError(self, test, err):
+        self.wrong(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.wrong(subtest, err)
+
+    def addSkip(self, test, reason):
+        self.word = "skip"
+        self.left_out += 1
+        print(f"---- {short(test)}: {reason}")
+
+
+def chosen(suite, words):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from chosen(test, words)
+        elif not words or any(word in test.id() for word in words):
+            yield test
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromNames(MODULES)
+    result = Lines()
+    began = time.monotonic()
+    unittest.TestSuite(chosen(suite, sys.argv[1:])).run(result)
+    print(f"{result.testsRun} tests, {result.bad} failures, "
+          f"{result.left_out} left out, "
+          f"{time.monotonic() - began:.0f} s")
+    return 1 if result.bad or not result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
