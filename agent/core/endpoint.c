@@ -48,36 +48,53 @@ endpoint_is_lighter(const struct endpoint *a, const struct endpoint *b)
 	return (uint64_t)a->units * b->weight < (uint64_t)b->units * a->weight;
 }
 
-/* How many of its units were there at that time. */
+/* How many of its units are older than that, most at the most. */
 static uint32_t
-units_since(const struct endpoint *e, usec_t time, uint32_t most)
+units_before(const struct endpoint *e, usec_t time, uint32_t most)
 {
 	const struct request *r;
 	uint32_t n = 0;
 
 	TAILQ_FOREACH (r, &e->executing, executing) {
-		if (n == most || r->admitted > time)
+		if (n == most || r->admitted >= time)
 			break;
 		n++;
 	}
 	return n;
 }
 
-uint32_t
-endpoint_look(struct endpoint *e, uint32_t sessions, usec_t now)
+/* The same for all of them, counted from the younger end. */
+static uint32_t
+all_units_before(const struct endpoint *e, usec_t time)
 {
-	uint32_t lost = e->units > sessions ? e->units - sessions : 0;
+	const struct request *r;
+	uint32_t n = e->units;
+
+	TAILQ_FOREACH_REVERSE(r, &e->executing, endpoint_units, executing)
+	{
+		if (r->admitted < time)
+			break;
+		n--;
+	}
+	return n;
+}
+
+uint32_t
+endpoint_look(struct endpoint *e, uint32_t sessions, usec_t asked)
+{
+	uint32_t units = all_units_before(e, asked);
+	uint32_t lost = units > sessions ? units - sessions : 0;
 	const size_t oldest = ENDPOINT_LOOKS - 1;
 
 	memmove(&e->excess[1], &e->excess[0], oldest * sizeof(e->excess[0]));
 	memmove(&e->looked[1], &e->looked[0], oldest * sizeof(e->looked[0]));
 	e->excess[0] = lost;
-	e->looked[0] = now;
+	e->looked[0] = asked;
 
 	for (size_t i = 1; i < ENDPOINT_LOOKS; i++)
 		if (e->excess[i] < lost)
 			lost = e->excess[i];
-	lost = units_since(e, e->looked[oldest], lost);
+	lost = units_before(e, e->looked[oldest], lost);
 
 	/* What accuses these must not accuse others at the next look. */
 	for (size_t i = 0; i < ENDPOINT_LOOKS; i++)

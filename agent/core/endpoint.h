@@ -60,10 +60,11 @@ bool endpoint_has_room(const struct endpoint *e, uint32_t ceiling);
 bool endpoint_is_lighter(const struct endpoint *a, const struct endpoint *b);
 
 /*
- * Notes what HAProxy has on it at this look and says how many of the oldest
- * units nobody owns any more: those that exceeded the sessions at each of the
- * last ENDPOINT_LOOKS looks and were there at the first of them.
+ * Notes what HAProxy had on it when it was asked, or later, and says how many
+ * of the oldest units nobody owns any more: those that exceeded the sessions
+ * at each of the last ENDPOINT_LOOKS looks and were there before the first of
+ * them was asked for. Units given since then accuse nobody.
  */
-uint32_t endpoint_look(struct endpoint *e, uint32_t sessions, usec_t now);
+uint32_t endpoint_look(struct endpoint *e, uint32_t sessions, usec_t asked);
 
 #endif

@@ -41,13 +41,14 @@ struct gate {
 	struct metrics metrics;
 
 	struct rulebook rules;
-	struct gate_pools pools;   /* owned; of the rules, in their order */
+	struct gate_pools pools;   /* owned; of the rules */
 	struct gate_pools retired; /* owned; their rules are gone */
 	struct ledger *ledger;     /* owned */
 	struct wheel *wheel;       /* owned; deadlines of the waiters */
 	struct gate_answers answers;
 	uint64_t permits; /* given so far */
 	bool draining;
+	usec_t look_asked; /* of the look in progress */
 };
 
 /* NULL without memory. */
@@ -140,9 +141,10 @@ struct server_look {
 /*
  * A look is begun, told each server of each HAProxy, and ended. An endpoint
  * that no server had keeps what it was. Only a look at all HAProxys together
- * is complete; an incomplete one gives no unit back.
+ * is complete; an incomplete one gives no unit back. asked is when the first
+ * HAProxy was asked: what was admitted since may be in no answer yet.
  */
-void gate_look_begin(struct gate *g);
+void gate_look_begin(struct gate *g, usec_t asked);
 void gate_look_server(struct gate *g, const struct server_look *look);
 
 /* Returns how many units were given back. */

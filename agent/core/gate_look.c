@@ -16,8 +16,9 @@ begin_pools(struct gate_pools *pools)
 }
 
 void
-gate_look_begin(struct gate *g)
+gate_look_begin(struct gate *g, usec_t asked)
 {
+	g->look_asked = asked;
 	begin_pools(&g->pools);
 	begin_pools(&g->retired);
 }
@@ -90,7 +91,8 @@ conclude(struct gate *g, struct pool *p, bool complete, usec_t now)
 			continue;
 		e->up = e->seen_up;
 		if (complete)
-			lost[i] = endpoint_look(e, e->seen_sessions, now);
+			lost[i] = endpoint_look(e, e->seen_sessions,
+						g->look_asked);
 	}
 	gate_wake(g, p, now);
 	for (size_t i = 0; i < count; i++)

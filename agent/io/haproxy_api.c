@@ -285,7 +285,7 @@ conclude(struct haproxy_api *api, usec_t now)
 	size_t reclaimed;
 
 	api->looking = false;
-	gate_look_begin(api->gate);
+	gate_look_begin(api->gate, api->begun);
 	for (size_t i = 0; i < api->count; i++)
 		if (!tell_haproxy(&api->haproxys[i]))
 			complete = false;

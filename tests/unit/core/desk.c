@@ -261,6 +261,12 @@ tell_server(struct desk *d, char *word, const char *backend)
 	gate_look_server(d->gate, &look);
 }
 
+static usec_t
+at_msec(const char *msec)
+{
+	return DESK_START + kit_number(msec) * USEC_PER_MSEC;
+}
+
 size_t
 desk_look(struct desk *d, const char *look)
 {
@@ -272,12 +278,14 @@ desk_look(struct desk *d, const char *look)
 	char *word;
 
 	snprintf(text, sizeof(text), "%s", look);
-	gate_look_begin(d->gate);
+	gate_look_begin(d->gate, d->now);
 	while ((word = kit_word(&rest)) != NULL) {
 		if (strcmp(word, "incomplete") == 0)
 			complete = false;
 		else if ((value = kit_value(word, "backend")) != NULL)
 			backend = value;
+		else if ((value = kit_value(word, "asked")) != NULL)
+			gate_look_begin(d->gate, at_msec(value));
 		else
 			tell_server(d, word, backend);
 	}

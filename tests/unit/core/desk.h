@@ -68,7 +68,8 @@ const char *desk_next(struct desk *d, struct answer *answer);
 void desk_lose(struct desk *d, unsigned peer);
 
 /*
- * "incomplete backend=pool 10.0.0.1:8000=up,SESSIONS,SERVER ...": one look.
+ * "incomplete asked=MS backend=pool 10.0.0.1:8000=up,SESSIONS,SERVER ...": one
+ * look. "asked=MS" before the servers: when HAProxy was asked, if not now.
  * Returns the units given back.
  */
 size_t desk_look(struct desk *d, const char *look);

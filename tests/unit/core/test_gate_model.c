@@ -566,7 +566,7 @@ do_look(void)
 	while (looks-- > 0) {
 		size_t given_back;
 
-		gate_look_begin(gate);
+		gate_look_begin(gate, now);
 		for (unsigned i = 0; i < RULES; i++)
 			if (rules[i].pool != NULL)
 				tell(&rules[i], i, excess);

@@ -69,11 +69,12 @@ struct fixture {
 /* ---- in place of the gate ---- */
 
 void
-gate_look_begin(struct gate *g)
+gate_look_begin(struct gate *g, usec_t asked)
 {
 	struct fixture *f = CONTAINER_OF(g, struct fixture, gate);
 
 	assert_false(f->looks.begun);
+	assert_true(asked > 0 && asked <= clock_now());
 	f->looks.begun = true;
 	f->looks.rows = 0;
 }
