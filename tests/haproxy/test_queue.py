@@ -259,7 +259,9 @@ class Bodies(StackCase):
                     answer = conn.receive()
                     self.assert_refused(answer, 429, "admission_capacity")
                     self.assertTrue(answer.closes())
-                    self.assertTrue(conn.closed())
+                    # 3.0 leaves it to the client where it has not read all.
+                    if self.stack.haproxy_version() != (3, 0):
+                        self.assertTrue(conn.closed())
             self.stack.release_all()
 
     def test_a_streamed_body_that_need_not_wait_keeps_its_connection(self):
