@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "agent/core/gate.h"
@@ -15,7 +16,7 @@
 #include "agent/io/spop_server.h"
 #include "agent/io/turn.h"
 
-/* What is read at a time, besides the head of a frame. */
+/* What is read at a time, besides the rest of a frame. */
 #define INPUT_BYTES ((size_t)64 * 1024)
 
 /* What is sent at a time; no frame of ours is larger than a part of it. */
@@ -200,8 +201,7 @@ fail(struct spop_connection *c, int error)
 	/* Unread bytes would turn the goodbye into a reset. */
 	if (c->fd >= 0) {
 		shutdown(c->fd, SHUT_WR);
-		(void)!recv(c->fd, c->hub->input, c->hub->input_cap,
-			    MSG_DONTWAIT);
+		(void)!recv(c->fd, c->hub->input, INPUT_BYTES, MSG_DONTWAIT);
 	}
 	if (c->fd >= 0)
 		refuse(c, spop_strerror(error));
@@ -319,63 +319,69 @@ on_event(struct spop_connection *c, const struct spop_event *event, usec_t now)
 
 /* ---- reading ---- */
 
-static bool
-grow_input(struct spop_hub *hub, size_t cap)
+/* The size of a frame that begins so, or of its length as yet. */
+static size_t
+goal_of(const struct spop_connection *c, const uint8_t *head, size_t len)
 {
-	uint8_t *input;
+	int size =
+		spop_frame_measure(head, len, spop_session_limit(&c->session));
 
-	if (cap <= hub->input_cap)
-		return true;
-	input = realloc(hub->input, cap);
-	if (input == NULL)
-		return false;
-	hub->input = input;
-	hub->input_cap = cap;
-	return true;
+	return size > 0 ? (size_t)size : SPOP_FRAME_PREFIX;
 }
 
-/* Returns how many bytes stand in the input, 0 when there is nothing new. */
-static size_t
-fill(struct spop_connection *c)
+static void
+grow_head(struct spop_connection *c, size_t goal)
 {
-	struct spop_hub *hub = c->hub;
-	ssize_t n;
+	uint8_t *head = realloc(c->head, goal);
 
-	if (!grow_input(hub, c->head_len + INPUT_BYTES)) {
-		refuse(c, "no memory to read it");
-		return 0;
+	if (head == NULL) {
+		refuse(c, "no memory for its frame");
+		return;
 	}
-	n = recv(c->fd, hub->input + c->head_len, hub->input_cap - c->head_len,
-		 MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0) {
-		bury(c, n == 0 ? "peer closed" : strerror(errno));
-		return 0;
-	}
-	if (c->head_len > 0)
-		memcpy(hub->input, c->head, c->head_len);
-	return c->head_len + (size_t)n;
+	c->head = head;
+	c->head_goal = goal;
 }
 
 /* Keeps the head of a frame until the rest of it comes. */
 static void
 keep_head(struct spop_connection *c, const uint8_t *bytes, size_t len)
 {
-	uint8_t *head = NULL;
-
-	if (len > 0) {
-		head = realloc(c->head, len);
-		if (head == NULL) {
-			refuse(c, "no memory for its frame");
-			return;
-		}
-		memcpy(head, bytes, len);
-	} else {
-		free(c->head);
-	}
-	c->head = head;
+	if (len == 0)
+		return;
+	grow_head(c, goal_of(c, bytes, len));
+	if (c->head == NULL)
+		return;
+	memcpy(c->head, bytes, len);
 	c->head_len = len;
+}
+
+static void
+forget_head(struct spop_connection *c)
+{
+	c->head = NULL;
+	c->head_len = 0;
+	c->head_goal = 0;
+}
+
+/* Deals with the frame whose head was kept, once it is whole. */
+static void
+take_head(struct spop_connection *c, usec_t now)
+{
+	uint8_t *head = c->head;
+	struct spop_event event;
+	int rc = spop_session_feed(&c->session, head, c->head_len, &event);
+
+	if (rc < 0) {
+		fail(c, rc);
+	} else if (rc == 0) {
+		if (c->head_len == SPOP_FRAME_PREFIX)
+			grow_head(c, goal_of(c, head, c->head_len));
+	} else {
+		/* The event views it, whatever becomes of the connection. */
+		forget_head(c);
+		on_event(c, &event, now);
+		free(head);
+	}
 }
 
 static void
@@ -402,6 +408,41 @@ consume(struct spop_connection *c, size_t len, usec_t now)
 		keep_head(c, input + used, len - used);
 }
 
+/* First the rest of a frame whose head is kept, to where that is. */
+static ssize_t
+read_parts(struct spop_connection *c, size_t rest)
+{
+	struct iovec parts[] = {
+		{ c->head + c->head_len, rest },
+		{ c->hub->input, INPUT_BYTES },
+	};
+
+	/* What follows a length is part of its frame. */
+	return readv(c->fd, parts, c->head_goal == SPOP_FRAME_PREFIX ? 1 : 2);
+}
+
+static void
+receive(struct spop_connection *c, usec_t now)
+{
+	size_t rest = c->head_goal - c->head_len;
+	ssize_t n = rest > 0 ? read_parts(c, rest)
+			     : read(c->fd, c->hub->input, INPUT_BYTES);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		bury(c, n == 0 ? "peer closed" : strerror(errno));
+		return;
+	}
+	if (rest > (size_t)n)
+		rest = (size_t)n;
+	c->head_len += rest;
+	if (rest > 0)
+		take_head(c, now);
+	if (c->fd >= 0 && (size_t)n > rest)
+		consume(c, (size_t)n - rest, now);
+}
+
 /* A part of a greeting does not buy more time for the rest of it. */
 static bool
 wait_for_greeting(struct spop_connection *c, usec_t now)
@@ -418,16 +459,13 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct spop_connection *c = arg;
 	usec_t now = turn_enter(c->hub->turn);
-	size_t len;
 
 	(void)fd;
 	if (what & EV_TIMEOUT) {
 		refuse(c, "does not greet");
 		return;
 	}
-	len = fill(c);
-	if (len > 0)
-		consume(c, len, now);
+	receive(c, now);
 	if (c->fd >= 0 && !spop_session_is_open(&c->session) &&
 	    !wait_for_greeting(c, now))
 		refuse(c, "no memory for its timer");
@@ -478,8 +516,12 @@ spop_hub_init(struct spop_hub *hub, struct event_base *base, struct turn *turn,
 	*hub = (struct spop_hub){ .base = base, .turn = turn, .gate = gate };
 	LIST_INIT(&hub->open);
 	LIST_INIT(&hub->graveyard);
-	if (output == NULL)
+	hub->input = malloc(INPUT_BYTES);
+	if (output == NULL || hub->input == NULL) {
+		free(output);
+		free(hub->input);
 		return false;
+	}
 	spop_writer_init(&hub->writer, output, OUTPUT_BYTES);
 	return true;
 }

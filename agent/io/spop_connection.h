@@ -33,7 +33,8 @@ struct spop_connection {
 	struct event *writable;  /* owned; NULL unless unsent is not */
 	struct evbuffer *unsent; /* owned; NULL while the peer reads */
 	uint8_t *head;           /* owned; of a frame that is not whole yet */
-	size_t head_len;
+	size_t head_len;         /* bytes of it that are there */
+	size_t head_goal;        /* bytes of it, or of its length, in all */
 	usec_t greet_by;
 	int fd; /* -1 once it is closed */
 };
@@ -50,7 +51,6 @@ struct spop_hub {
 
 	/* Read into here, by one connection at a time. */
 	uint8_t *input; /* owned */
-	size_t input_cap;
 
 	/* Frames on their way to one connection, sent together. */
 	struct spop_writer writer;
