@@ -155,10 +155,10 @@ pump(struct asker *a, usec_t deadline)
 /* ---- asking ---- */
 
 static void
-greet(struct asker *a)
+greet(struct asker *a, uint32_t max_frame_size)
 {
 	struct spop_hello hello = {
-		.max_frame_size = MAX_FRAME_SIZE,
+		.max_frame_size = max_frame_size,
 		.capabilities = SPOP_CAPABILITY_PIPELINING,
 		.engine_id = spop_text_of("engine"),
 	};
@@ -173,7 +173,7 @@ greet(struct asker *a)
 
 /* Takes the connection over. */
 static struct asker *
-begin(struct wire *wire)
+begin(struct wire *wire, uint32_t max_frame_size)
 {
 	struct asker *a = calloc(1, sizeof(*a));
 	uint8_t *out = malloc(OUT_BYTES);
@@ -183,20 +183,26 @@ begin(struct wire *wire)
 	spop_writer_init(&a->out, out, OUT_BYTES);
 	spop_session_init(&a->session, SPOP_CLIENT);
 	a->wire = wire;
-	greet(a);
+	greet(a, max_frame_size);
 	return a;
 }
 
 struct asker *
 asker_open(const struct agent *agent)
 {
-	return begin(wire_open(agent->spop));
+	return begin(wire_open(agent->spop), MAX_FRAME_SIZE);
+}
+
+struct asker *
+asker_open_large(const struct agent *agent, uint32_t max_frame_size)
+{
+	return begin(wire_open(agent->spop), max_frame_size);
 }
 
 struct asker *
 asker_open_unix(const char *path)
 {
-	return begin(wire_open_unix(path));
+	return begin(wire_open_unix(path), MAX_FRAME_SIZE);
 }
 
 void

@@ -90,8 +90,10 @@ struct asker {
 	uint32_t status;
 };
 
-/* Both connect and greet. */
+/* All connect and greet. */
 struct asker *asker_open(const struct agent *agent);
+struct asker *asker_open_large(const struct agent *agent,
+			       uint32_t max_frame_size);
 struct asker *asker_open_unix(const char *path);
 void asker_close(struct asker **asker);
 

@@ -218,6 +218,47 @@ frames_may_come_a_byte_at_a_time(void **state)
 	agent_stop(&agent);
 }
 
+/* The largest frame, in pieces: each byte is handled once. */
+static void
+large_frame_in_pieces_is_no_burden(void **state)
+{
+	enum { PIECE = 8192, ARGUMENT = SPOP_FRAME_SIZE_MAX - 1024 };
+	struct agent *agent = agent_start(NULL);
+	struct asker *large = asker_open_large(agent, SPOP_FRAME_SIZE_MAX);
+	struct asker *other = asker_open(agent);
+	uint8_t *buf = calloc(1, SPOP_FRAME_SIZE_MAX);
+	char *text = calloc(1, ARGUMENT);
+	struct spop_value much = { .type = SPOP_BINARY,
+				   .text = { text, ARGUMENT } };
+	struct spop_writer w;
+	usec_t cpu;
+
+	(void)state;
+	assert_non_null(buf);
+	assert_non_null(text);
+	spop_writer_init(&w, buf, SPOP_FRAME_SIZE_MAX);
+	spop_session_notify(&large->session, &w, 1, 1);
+	spop_message_begin(&w, "much");
+	spop_argument_put(&w, "much", much);
+	assert_true(spop_frame_end(&w) > 0);
+
+	cpu = agent_cpu(agent);
+	for (size_t at = 0; at < w.len; at += PIECE) {
+		size_t left = w.len - at;
+
+		assert_true(wire_send(large->wire, buf + at,
+				      left < PIECE ? left : PIECE));
+		asker_catch_up(other);
+	}
+	assert_int_equal(asker_reply(large, 1).set, REPLY_NOTED);
+	assert_true(agent_cpu(agent) - cpu < USEC_PER_SEC);
+	free(buf);
+	free(text);
+	asker_close(&large);
+	asker_close(&other);
+	agent_stop(&agent);
+}
+
 /* A peer that goes in the midst of a frame leaves nothing behind. */
 static void
 half_a_frame_is_forgotten(void **state)
@@ -269,6 +310,7 @@ main(void)
 		AGENT_TEST(goodbye_outruns_the_unread),
 		AGENT_TEST(garbage_instead_of_a_hello),
 		AGENT_TEST(frames_may_come_a_byte_at_a_time),
+		AGENT_TEST(large_frame_in_pieces_is_no_burden),
 		AGENT_TEST(half_a_frame_is_forgotten),
 		AGENT_TEST(goodbye_is_answered),
 	};
