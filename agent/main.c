@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "agent/core/gate.h"
 #include "agent/io/api.h"
 #include "agent/io/clock.h"
+#include "agent/io/descriptors.h"
 #include "agent/io/haproxy_api.h"
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
@@ -50,6 +50,8 @@ struct app {
 	struct haproxy_api *haproxy;
 	struct api *api;
 	struct event *on_signal[3];
+	uint64_t descriptors;  /* that we may have */
+	uint64_t rule_changes; /* that were looked at */
 	bool ending;
 };
 
@@ -128,19 +130,6 @@ load_rules(struct app *app)
 		return true;
 	faults = rules_load_file(app->gate, path, clock_now());
 	return faults == 0 || wrong("rules", path, "not loaded");
-}
-
-/* As many connections as the system lets us have. */
-static void
-raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		log_warn("descriptors: limit not raised");
 }
 
 /* ---- adapters ---- */
@@ -243,10 +232,20 @@ open_haproxy(struct app *app)
 /* ---- running ---- */
 
 static void
+look_at_rules(struct app *app)
+{
+	if (app->rule_changes == app->gate->rules.changes)
+		return;
+	app->rule_changes = app->gate->rules.changes;
+	descriptors_check(app->gate, app->descriptors);
+}
+
+static void
 end_turn(void *arg, usec_t now)
 {
 	struct app *app = arg;
 
+	look_at_rules(app);
 	spop_server_deliver(app->spop);
 	log_receiver_hurry(app->lines, gate_has_waiters(app->gate));
 	ticker_set(app->ticker, now);
@@ -320,6 +319,7 @@ serve(struct app *app)
 	if (!open_loop(app) || !open_spop(app) || !open_lines(app) ||
 	    !open_api(app) || !open_haproxy(app))
 		return false;
+	look_at_rules(app);
 	api_set_ready(app->api, true);
 	log_info("ready");
 	return event_base_dispatch(app->base) >= 0;
@@ -357,7 +357,7 @@ main(int argc, char **argv)
 		break;
 	}
 	log_open(app.options.log_level, app.options.log_format);
-	raise_descriptor_limit();
+	app.descriptors = descriptors_raise();
 	app.gate = make_gate(&app.options);
 	ok = read_addresses(&app);
 	ok = app.gate != NULL && load_rules(&app) && ok;

@@ -689,6 +689,18 @@ gate_wakeup(const struct gate *g)
 	return at;
 }
 
+uint64_t
+gate_queue_depths(const struct gate *g)
+{
+	const struct pool *p;
+	uint64_t depths = 0;
+
+	TAILQ_FOREACH (p, &g->pools, link)
+		if (pool_mode(p) == MODE_ENFORCE)
+			depths += p->effective.value.queue_depth;
+	return depths;
+}
+
 bool
 gate_has_waiters(const struct gate *g)
 {

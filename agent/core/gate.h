@@ -121,6 +121,9 @@ void gate_tick(struct gate *g, usec_t now);
 /* When to call gate_tick() next. */
 usec_t gate_wakeup(const struct gate *g);
 
+/* The queue depths in force of all enforcing pools together. */
+uint64_t gate_queue_depths(const struct gate *g);
+
 /* Whether anybody waits, on any pool. */
 bool gate_has_waiters(const struct gate *g);
 

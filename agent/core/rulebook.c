@@ -46,6 +46,7 @@ hash_name(const struct rulebook *b, struct text name)
 static void
 enter(struct rulebook *b, struct service *s)
 {
+	b->changes++;
 	index_add(&b->by_port, &s->by_port, hash_port(b, s->rule->port));
 	index_add(&b->by_name, &s->by_name,
 		  hash_name(b, text_of(s->rule->name)));
@@ -54,6 +55,7 @@ enter(struct rulebook *b, struct service *s)
 static void
 leave(struct rulebook *b, struct service *s)
 {
+	b->changes++;
 	index_remove(&b->by_port, &s->by_port);
 	index_remove(&b->by_name, &s->by_name);
 }

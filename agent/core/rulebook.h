@@ -33,6 +33,7 @@ struct rulebook {
 	struct services services;
 	size_t len;
 	uint64_t declared; /* services so far */
+	uint64_t changes;  /* so that one can see that there was one */
 	struct index by_port;
 	struct index by_name;
 	uint64_t hash_key[2];
