@@ -16,8 +16,10 @@ class Waiting(StackCase):
                          fc_max_queue_depth=3, fc_max_queue_wait_ms=9000)
         self.hold(pool, 1)
         first, second, third = self.queue(pool, 3)
+        dispatched = self.dispatched()
         leave(second)
         pool.until(queued=2, timeout=2)
+        self.assertEqual(dispatched, self.dispatched())
         fourth, = self.queue(pool, 1, nonce="fourth")  # its place is free
         self.release("h0")
         for conn in (first, third, fourth):
@@ -26,6 +28,10 @@ class Waiting(StackCase):
                          self.stack.engines[0].ask("order"))
         self.assertEqual([1, 4, 4], pool.decisions("cancelled", "queued",
                                                    "admitted"))
+
+    def dispatched(self):
+        """How many requests HAProxy has sent on their way to an engine."""
+        return self.stack.haproxy_stat()["pool", "BACKEND"]["stot"]
 
     def test_a_client_that_closes_gives_up_its_place(self):
         """162: by a FIN; no engine ever hears of it."""

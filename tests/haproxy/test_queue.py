@@ -275,6 +275,21 @@ class Bodies(StackCase):
             pool.until(inflight=0)
 
 
+    def test_a_body_that_comes_in_pieces_is_waited_for(self):
+        """277, 174: what is all there by then is a buffered body."""
+        pool = self.pool(fc_max_outstanding=1)
+        self.hold(pool, 1)
+        conn = self.connect(pool)
+        whole = chat(pad=1000).encode()
+        conn.send_raw(whole[:-500])
+        self.ask(pool)  # another comes in, and is answered, meanwhile
+        conn.send_raw(whole[-500:], None)
+        answer = conn.receive()
+        self.assert_refused(answer, 429, "admission_capacity")
+        self.assertFalse(answer.closes())
+        self.assertEqual(2, pool.decisions("capacity_shed"))
+
+
 class Http2(StackCase):
     SERVICES = 6
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which requests the gate is about, and what each mode does with them."""
 
+import itertools
+import select
 import unittest
 
 from case import StackCase
-from client import Request, chat, count, burst, wishes
+from client import Connection, Request, burst, chat, count, wishes
+from stack import until
 
 INFERENCE = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings",
              "/v1/rerank", "/v1/messages", "/v1/responses", "/generate",
@@ -96,6 +99,69 @@ class Scope(StackCase):
             answer = conn.receive()
             self.assertEqual(200, answer.status)
             self.assertIsNone(answer.header("x-loxilb-admission-limit"))
+
+
+class Routes(StackCase):
+    """Several rules on one public port."""
+    SERVICES = 3
+
+    def rules(self, port, *keys):
+        """A rule with a ceiling of its own for each key; {} is the rest."""
+        for i, key in enumerate(keys, 1):
+            self.stack.rule(port, fc_mode="enforce", fc_max_outstanding=i,
+                            **key)
+
+    def refused_with(self, port, request):
+        """The ceiling of the rule that a request belongs to, once full."""
+        before = self.received()
+        for held in itertools.count(1):
+            conn = Connection(port)
+            self.addCleanup(conn.close)
+            conn.send(request)
+            until(lambda: self.is_answered(conn)
+                  or self.received() == before + held, "held, or refused")
+            if self.is_answered(conn):
+                return int(conn.receive().header("x-loxilb-admission-limit"))
+
+    @staticmethod
+    def is_answered(conn):
+        return bool(select.select([conn.sock], [], [], 0)[0])
+
+    def at_rest(self):
+        self.stack.must("DELETE", "/netlox/v1/config/loadbalancer/all")
+        super().at_rest()
+
+    def test_by_host(self):
+        """Which rule (interface 6): the port of a host does not matter."""
+        port = next(self._ports)
+        self.rules(port, {"host": "a.test"}, {"host": "b.test"}, {})
+        for host, limit in (("a.test", 1), ("b.test:8080", 2), ("c.test", 3)):
+            with self.subTest(host):
+                request = chat(hold=1, headers={"Host": host})
+                self.assertEqual(limit, self.refused_with(port, request))
+
+    def test_by_model(self):
+        """Which rule: of the body, or of X-Model, which goes first."""
+        port = next(self._ports)
+        self.rules(port, {"model_name": "small"}, {"model_name": "large"}, {})
+        for model, headers, limit in (
+                ("small", {}, 1), ("small", {"X-Model": "large"}, 2),
+                ("other", {}, 3)):
+            with self.subTest((model, headers)):
+                request = chat(hold=1, model=model, headers=headers)
+                self.assertEqual(limit, self.refused_with(port, request))
+
+    def test_by_path(self):
+        """Which rule: exactly one path before a prefix."""
+        port = next(self._ports)
+        self.rules(port, {"path_prefix": "/v1/chat/completions",
+                          "path_match_mode": "exact"},
+                   {"path_prefix": "/v1", "path_match_mode": "prefix"}, {})
+        for path, limit in (("/v1/chat/completions", 1), ("/v1/messages", 2),
+                            ("/generate", 3)):
+            with self.subTest(path):
+                request = chat(hold=1, path=path)
+                self.assertEqual(limit, self.refused_with(port, request))
 
 
 class Observe(StackCase):
