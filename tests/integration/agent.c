@@ -213,6 +213,7 @@ wait_for_end(struct agent *a)
 	if (!a->stderr_over)
 		kill(a->pid, SIGKILL);
 	assert_int_equal(waitpid(a->pid, &status, 0), a->pid);
+	a->pid = 0;
 	return status;
 }
 
@@ -261,8 +262,10 @@ agent_kill_all(void **state)
 
 		if (a == NULL)
 			continue;
-		kill(a->pid, SIGKILL);
-		wait_for_end(a);
+		if (a->pid > 0) {
+			kill(a->pid, SIGKILL);
+			wait_for_end(a);
+		}
 		print_error("the daemon had said:\n%s", a->log);
 		forget(&a);
 	}

@@ -14,7 +14,7 @@
 #include "tests/integration/patience.h"
 
 struct agent {
-	pid_t pid;
+	pid_t pid;                 /* 0 once it has ended */
 	unsigned spop, lines, api; /* ports; 0 for a unix socket */
 	int stderr_fd;
 	bool stderr_over; /* it has closed it: it has ended */

@@ -200,6 +200,12 @@ asker_open_large(const struct agent *agent, uint32_t max_frame_size)
 }
 
 struct asker *
+asker_open_narrow(const struct agent *agent)
+{
+	return begin(wire_open_narrow(agent->spop), MAX_FRAME_SIZE);
+}
+
+struct asker *
 asker_open_unix(const char *path)
 {
 	return begin(wire_open_unix(path), MAX_FRAME_SIZE);

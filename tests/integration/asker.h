@@ -95,6 +95,10 @@ struct asker *asker_open(const struct agent *agent);
 struct asker *asker_open_large(const struct agent *agent,
 			       uint32_t max_frame_size);
 struct asker *asker_open_unix(const char *path);
+
+/* As asker_open(), but answers that it does not read stay with the daemon. */
+struct asker *asker_open_narrow(const struct agent *agent);
+
 void asker_close(struct asker **asker);
 
 /* Put a NOTIFY with one message behind what is to be sent. */

@@ -3,13 +3,6 @@
  * A peer that does not read its answers is dropped when they are too many,
  * and the others go on (spop_server.h, SPOP_SERVER_UNREAD_MAX).
  */
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "agent/io/spop_server.h"
 #include "tests/cmocka.h"
 #include "tests/integration/asker.h"
@@ -74,17 +67,12 @@ slow_peer_gets_all(void **state)
 {
 	enum { QUESTIONS = 14 * GO };
 	struct agent *agent = agent_start(NULL);
-	struct asker *slow = asker_open(agent);
+	struct asker *slow = asker_open_narrow(agent);
 	struct asker *other = asker_open(agent);
-	int bytes = 65536;
 
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1 });
 	asker_decide(other, "runs");
-	/* So that most of it stays with the daemon. */
-	assert_int_equal(setsockopt(slow->wire->fd, SOL_SOCKET, SO_RCVBUF,
-				    &bytes, sizeof(bytes)),
-			 0);
 	for (int i = 0; i < QUESTIONS / GO; i++)
 		assert_true(ask_without_reading(slow));
 	rest_metric_becomes(agent, "decisions_total",

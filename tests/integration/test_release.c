@@ -356,6 +356,7 @@ client_cannot_forge_a_line(void **state)
 	asker_catch_up(asker);
 	assert_int_equal(rest_metric(agent, "inflight", "role=\"service\""), 1);
 	assert_int_equal(lines_of(agent, "released"), 0);
+	assert_int_equal(lines_of(agent, "other"), ARRAY_LEN(forged) - 1);
 	close(lines);
 	asker_close(&asker);
 	agent_stop(&agent);

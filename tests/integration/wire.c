@@ -16,39 +16,68 @@
 #define CHUNK_BYTES 65536
 
 static struct wire *
-connect_to(const struct sockaddr *to, socklen_t len)
+make(int family)
 {
 	struct wire *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	w->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	w->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(w->fd >= 0);
-	assert_int_equal(connect(w->fd, to, len), 0);
 	return w;
+}
+
+static void
+set_option(const struct wire *w, int level, int option, int value)
+{
+	assert_int_equal(
+		setsockopt(w->fd, level, option, &value, sizeof(value)), 0);
 }
 
 struct wire *
 wire_open_unix(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct wire *w = make(AF_UNIX);
 
 	assert_true(strlen(path) < sizeof(to.sun_path));
 	memcpy(to.sun_path, path, strlen(path) + 1);
-	return connect_to((const struct sockaddr *)&to, sizeof(to));
+	assert_int_equal(
+		connect(w->fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	return w;
 }
 
-struct wire *
-wire_open(unsigned port)
+static void
+connect_to(struct wire *w, unsigned port)
 {
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	struct wire *w = connect_to((const struct sockaddr *)&to, sizeof(to));
-	int on = 1;
 
-	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	assert_int_equal(
+		connect(w->fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	set_option(w, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+struct wire *
+wire_open(unsigned port)
+{
+	struct wire *w = make(AF_INET);
+
+	connect_to(w, port);
+	return w;
+}
+
+struct wire *
+wire_open_narrow(unsigned port)
+{
+	struct wire *w = make(AF_INET);
+
+	/* Small segments keep the sender's buffer small too. */
+	set_option(w, SOL_SOCKET, SO_RCVBUF, 16384);
+	set_option(w, IPPROTO_TCP, TCP_MAXSEG, 536);
+	connect_to(w, port);
 	return w;
 }
 

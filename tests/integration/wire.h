@@ -20,9 +20,13 @@ struct wire {
 	size_t cap;
 };
 
-/* Connects to 127.0.0.1. */
+/* Connects to 127.0.0.1, or to a path. */
 struct wire *wire_open(unsigned port);
 struct wire *wire_open_unix(const char *path);
+
+/* As wire_open(), but the system keeps little of what is not read. */
+struct wire *wire_open_narrow(unsigned port);
+
 void wire_close(struct wire **wire);
 
 /* As wire_close(), but the peer sees a reset. */
