@@ -55,6 +55,7 @@ waiters_are_told(void **state)
 static void
 deaf_peer_does_not_hold_it_up(void **state)
 {
+	enum { REFUSALS = 3584 };
 	struct agent *agent = agent_start(NULL);
 	struct asker *deaf = asker_open_narrow(agent);
 	struct asker *other = asker_open(agent);
@@ -63,13 +64,13 @@ deaf_peer_does_not_hold_it_up(void **state)
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1 });
 	asker_decide(other, "runs");
 	/* More than the system keeps of its answers, less than is borne. */
-	for (int i = 0; i < 14; i++) {
-		for (int j = 0; j < 256; j++)
-			asker_put_usual(deaf, "refused");
-		asker_flush(deaf);
+	for (uint64_t i = 1; i <= REFUSALS; i++) {
+		asker_put_usual(deaf, "refused");
+		if (i % 256 == 0)
+			asker_flush(deaf);
 	}
 	rest_metric_becomes(agent, "decisions_total",
-			    "reason=\"capacity_shed\"", 14 * 256);
+			    "reason=\"capacity_shed\"", REFUSALS);
 	assert_true(agent_stop(&agent) < SOON);
 	asker_close(&deaf);
 	asker_close(&other);
