@@ -99,7 +99,7 @@ set_format(void *field, const char *value)
 	return NULL;
 }
 
-/* Every option that takes a value, once; argument NULL would be a flag. */
+/* Every option that takes a value, once. */
 static const struct row {
 	const char *name;
 	const char *env;
@@ -107,36 +107,34 @@ static const struct row {
 	const char *fallback; /* NULL for none */
 	setter set;
 	size_t offset;
-	bool repeats;
 	const char *help;
 } rows[] = {
 #define AT(field) offsetof(struct options, field)
 	{ "spop-listen", "SPOA_ADMISSION_SPOP_LISTEN", "ADDR", "127.0.0.1:9021",
-	  add_text, AT(spop_listen), true,
-	  "where HAProxy's SPOE backend connects" },
+	  add_text, AT(spop_listen), "where HAProxy's SPOE backend connects" },
 	{ "log-listen", "SPOA_ADMISSION_LOG_LISTEN", "ADDR", "127.0.0.1:9022",
-	  set_text, AT(log_listen), false,
+	  set_text, AT(log_listen),
 	  "where HAProxy's log lines arrive, TCP and UDP" },
 	{ "api-listen", "SPOA_ADMISSION_API_LISTEN", "ADDR", "127.0.0.1:11111",
-	  set_text, AT(api_listen), false, "REST API and metrics" },
+	  set_text, AT(api_listen), "REST API and metrics" },
 	{ "haproxy-socket", "SPOA_ADMISSION_HAPROXY_SOCKET", "ADDR", NULL,
-	  add_text, AT(haproxy_sockets), true,
+	  add_text, AT(haproxy_sockets),
 	  "runtime API of a HAProxy; finds lost units" },
 	{ "rules", "SPOA_ADMISSION_RULES", "FILE", NULL, set_text, AT(rules),
-	  false, "JSON rules to start with" },
+	  "JSON rules to start with" },
 	{ "haproxy-backend", "SPOA_ADMISSION_HAPROXY_BACKEND", "NAME", "pool",
-	  set_text, AT(haproxy_backend), false,
+	  set_text, AT(haproxy_backend),
 	  "HAProxy backend of rules that have no name" },
 	{ "unit-max-age", "SPOA_ADMISSION_UNIT_MAX_AGE", "TIME", "2h", set_time,
-	  AT(unit_max_age), false,
+	  AT(unit_max_age),
 	  "without --haproxy-socket: age at which a unit is given back" },
 	{ "request-buffer-kib", "SPOA_ADMISSION_REQUEST_BUFFER_KIB", "N",
-	  "1024", set_number, AT(request_buffer_kib), false,
+	  "1024", set_number, AT(request_buffer_kib),
 	  "what a waiting request may hold in HAProxy" },
 	{ "log-level", "SPOA_ADMISSION_LOG_LEVEL", "LEVEL", "info", set_level,
-	  AT(log_level), false, "error, warn, info or debug" },
+	  AT(log_level), "error, warn, info or debug" },
 	{ "log-format", "SPOA_ADMISSION_LOG_FORMAT", "FORMAT", "text",
-	  set_format, AT(log_format), false, "text or json" },
+	  set_format, AT(log_format), "text or json" },
 #undef AT
 };
 
