@@ -87,6 +87,16 @@ class Keepalive(StackCase):
             pool.until(inflight=0)
         self.assertEqual(5, pool.decisions("admitted"))
 
+    def test_a_path_of_any_length_gives_its_unit_back(self):
+        """22: HAProxy cuts a long one in its line, and not the line."""
+        pool = self.pool(fc_max_outstanding=1)
+        conn = self.connect(pool)
+        for size in (1000, 9000, 30000):
+            path = "/v1/chat/completions?" + "x" * size
+            self.assertEqual(200, conn.request(chat(path=path)).status)
+            pool.until(inflight=0, timeout=1)
+        self.assertEqual(0, pool.get("reclaimed_total"))
+
     def test_each_request_of_a_connection_is_gated_again(self):
         """19, 277: refused when the pool has filled, then served, all on one
         socket."""

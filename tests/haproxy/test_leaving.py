@@ -117,6 +117,18 @@ class Executing(StackCase):
         conn.reset()
         pool.until(inflight=0, timeout=2)
 
+    def test_streams_that_are_cancelled_as_soon_as_they_are_there(self):
+        """24, 27, 335: whichever comes first, the question or the end."""
+        pool = self.pool(fc_max_outstanding=4)
+        for _ in range(10):
+            conn = self.connect_h2(pool)
+            for _ in range(100):
+                conn.send(chat(delay_ms=2)).reset()
+            conn.ping()
+        pool.until(inflight=0)
+        self.assertEqual(0, pool.get("reclaimed_total"))
+        self.assertEqual(200, self.ask(pool).status)
+
 
 if __name__ == "__main__":
     unittest.main()
