@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/cmocka.h"
@@ -141,7 +142,7 @@ kill_all(struct agent *agent, struct asker **askers, int count)
 static void
 held_connections_are_cheap(void **state)
 {
-	enum { COUNT = 2000 };
+	enum { COUNT = SANITIZED ? 2000 : 9000 };
 	struct agent *agent = agent_start(NULL);
 	struct asker **askers = calloc(COUNT, sizeof(struct asker *));
 	size_t descriptors = agent_descriptors(agent);
@@ -192,6 +193,32 @@ memory_comes_back(void **state)
 	agent_stop(&agent);
 }
 
+/* After a reload every connection is opened anew, all of them at once. */
+static void
+burst_after_a_reload_is_served(void **state)
+{
+	enum { COUNT = 2000 };
+	struct agent *agent = agent_start(NULL);
+	struct asker **askers = calloc(COUNT, sizeof(struct asker *));
+	struct wire **wires = calloc(COUNT, sizeof(struct wire *));
+	size_t descriptors = agent_descriptors(agent);
+
+	(void)state;
+	assert_non_null(askers);
+	assert_non_null(wires);
+	rest_put_rule(agent, &narrow);
+	open_waiters(agent, askers, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		wires[i] = wire_open(agent->spop);
+	rest_metric_becomes(agent, "spop_connections", "", (uint64_t)2 * COUNT);
+	close_wires(wires, COUNT);
+	kill_all(agent, askers, COUNT);
+	agent_settles(agent, descriptors);
+	free(wires);
+	free(askers);
+	agent_stop(&agent);
+}
+
 int
 main(void)
 {
@@ -200,7 +227,14 @@ main(void)
 		AGENT_TEST(questions_go_on_without_descriptors),
 		AGENT_TEST(held_connections_are_cheap),
 		AGENT_TEST(memory_comes_back),
+		AGENT_TEST(burst_after_a_reload_is_served),
 	};
+	struct rlimit limit;
 
+	/* The tests hold as many connections as the agent does. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }
