@@ -22,7 +22,6 @@
 #define RULE_ENDPOINTS_MAX 128
 
 enum role { ROLE_NORMAL, ROLE_PREFILL, ROLE_DECODE };
-#define ROLE_COUNT 3
 
 enum path_match { PATH_ANY, PATH_PREFIX, PATH_EXACT };
 
