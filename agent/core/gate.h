@@ -127,7 +127,7 @@ uint64_t gate_queue_depths(const struct gate *g);
 /* Whether anybody waits, on any pool. */
 bool gate_has_waiters(const struct gate *g);
 
-/* Ends every waiter with admission_drained and admits nobody any more. */
+/* Ends every waiter with admission_drained; who enforces admits nobody more. */
 void gate_drain(struct gate *g, usec_t now);
 
 /* ---- what HAProxy says of the servers ---- */

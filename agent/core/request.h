@@ -55,7 +55,10 @@ struct answer {
 	uint32_t queued;
 	uint32_t limit;
 
-	/* of an admission; borrowed from the pool until the next gate call */
+	/*
+	 * of an admission; the texts are borrowed from the pool until the
+	 * next gate call other than gate_peer_lost()
+	 */
 	uint64_t permit;
 	const char *server;  /* NULL lets HAProxy choose */
 	const char *backend; /* NULL for a rule without a name */

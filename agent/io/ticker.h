@@ -2,7 +2,10 @@
 #ifndef AGENT_IO_TICKER_H
 #define AGENT_IO_TICKER_H
 
-/* Wakes the gate when the next of its deadlines is due, and not before. */
+/*
+ * Wakes the gate when the next of its deadlines is due, or in vain somewhat
+ * earlier: after a minute at the latest.
+ */
 
 #include "agent/core/base.h"
 
