@@ -79,11 +79,13 @@ class StackCase(unittest.TestCase):
         """Requests that execute until they are let go, as h0, h1, …"""
         conns = []
         before = pool.inflight()
+        received = self.received()
         for i in range(count):
             conn = self.connect(pool)
             conn.send(chat(nonce=f"{nonce}{i}", hold=1))
             conns.append(conn)
         pool.until(inflight=before + count)
+        self.until_received(received + count)
         return conns
 
     def queue(self, pool, count, nonce="q", **wishes):
