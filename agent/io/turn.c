@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/turn.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +79,8 @@ turn_last(struct turn *turn, turn_fn fn, void *arg)
 usec_t
 turn_enter(struct turn *turn)
 {
+	int saved = errno;
+
 	if (turn->entered)
 		return turn->now;
 	turn->entered = true;
@@ -85,5 +88,6 @@ turn_enter(struct turn *turn)
 	/* Behind every event that is active already, so it ends the turn. */
 	event_active(turn->end, EV_TIMEOUT, 0);
 	call(&turn->first, turn->now);
+	errno = saved;
 	return turn->now;
 }

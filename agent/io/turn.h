@@ -27,7 +27,7 @@ void turn_first(struct turn *turn, turn_fn fn, void *arg);
 /* What each turn ends with. */
 void turn_last(struct turn *turn, turn_fn fn, void *arg);
 
-/* The time of this turn; the first call of a turn begins it. */
+/* The time of this turn; the first call of a turn begins it. errno stays. */
 usec_t turn_enter(struct turn *turn);
 
 #endif

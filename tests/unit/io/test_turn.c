@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/turn.h"
 
+#include <errno.h>
 #include <event2/event.h>
 
 #include "tests/cmocka.h"
@@ -126,6 +127,30 @@ hooks_may_be_missing(void **state)
 	event_base_free(base);
 }
 
+static void
+find_nothing(void *arg, usec_t now)
+{
+	(void)arg;
+	(void)now;
+	errno = EAGAIN;
+}
+
+/* A callback can enter before it says what went wrong. */
+static void
+errno_stays(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct turn *turn = turn_open(base);
+
+	(void)state;
+	turn_first(turn, find_nothing, NULL);
+	errno = EMFILE;
+	turn_enter(turn);
+	assert_int_equal(errno, EMFILE);
+	turn_close(&turn);
+	event_base_free(base);
+}
+
 int
 main(void)
 {
@@ -133,6 +158,7 @@ main(void)
 		cmocka_unit_test(turn_is_first_then_events_then_last),
 		cmocka_unit_test(late_event_begins_another_turn),
 		cmocka_unit_test(hooks_may_be_missing),
+		cmocka_unit_test(errno_stays),
 	};
 
 	return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
