@@ -2,7 +2,6 @@
 #include "agent/io/api.h"
 
 #include <event2/event.h>
-#include <event2/listener.h>
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 #include "agent/io/api_call.h"
 #include "agent/io/api_route.h"
-#include "agent/io/listen_text.h"
+#include "agent/io/listener.h"
 #include "agent/io/log.h"
 #include "agent/io/turn.h"
 
@@ -21,21 +20,14 @@
 /* Request line, headers and what is being written; bodies are apart. */
 #define CONNECTION_BYTES 32768
 
-/* How long nobody is accepted when there are no descriptors left. */
-#define PAUSE_SECONDS 1
-
 #define LOG_LINE_MAX 256
 #define BODY_FIRST_BYTES 4096
 
 struct api {
-	struct MHD_Daemon *daemon;      /* owned */
-	struct event *readable;         /* owned; on the daemon's epoll */
-	struct event *timer;            /* owned; for its idle connections */
-	int listener;                   /* owned */
-	struct evconnlistener *accepts; /* owned */
-	struct event *resume;           /* owned; rings when a pause is over */
-	struct log_limit paused;
-	bool full; /* as many connections as it may have */
+	struct MHD_Daemon *daemon; /* owned */
+	struct event *readable;    /* owned; on the daemon's epoll */
+	struct event *timer;       /* owned; for its idle connections */
+	struct listener *listener; /* owned */
 	struct api_options options;
 	bool ready;
 	usec_t now; /* while the daemon runs */
@@ -254,11 +246,8 @@ mind_the_limit(struct api *api)
 {
 	bool full = is_full(api);
 
-	if (full && !api->full)
-		evconnlistener_disable(api->accepts);
-	if (!full && api->full)
-		evconnlistener_enable(api->accepts);
-	api->full = full;
+	if (full != api->listener->stopped)
+		listener_stop(api->listener, full);
 }
 
 /* Runs the daemon on what is ready and asks when it wants to run again. */
@@ -284,42 +273,14 @@ on_event(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_accept(struct evconnlistener *accepts, evutil_socket_t fd,
-	  struct sockaddr *from, int len, void *arg)
+on_accepted(void *arg, int fd, struct sockaddr *from, socklen_t len)
 {
 	struct api *api = arg;
 
-	(void)accepts;
 	/* Closes it where it cannot take it. */
-	(void)MHD_add_connection(api->daemon, fd, from, (socklen_t)len);
+	(void)MHD_add_connection(api->daemon, fd, from, len);
 	mind_the_limit(api);
 	event_active(api->timer, EV_TIMEOUT, 0);
-}
-
-static void
-on_accept_error(struct evconnlistener *accepts, void *arg)
-{
-	const struct timeval pause = { .tv_sec = PAUSE_SECONDS };
-	struct api *api = arg;
-
-	if (log_limit(&api->paused, turn_enter(api->options.turn)))
-		log_warn("api: cannot accept, new connections wait "
-			 "skipped=%lu",
-			 api->paused.skipped);
-	/* The connection stays in the backlog; to try on would spin. */
-	evconnlistener_disable(accepts);
-	event_add(api->resume, &pause);
-}
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct api *api = arg;
-
-	(void)fd;
-	(void)what;
-	if (!api->full)
-		evconnlistener_enable(api->accepts);
 }
 
 static void on_fault(void *arg, const char *format, va_list args)
@@ -356,6 +317,7 @@ start(struct api *api)
 static bool
 join_loop(struct api *api, struct event_base *base, int listener)
 {
+	const struct listener_user user = { "api", on_accepted, api };
 	const union MHD_DaemonInfo *info =
 		MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
@@ -364,14 +326,12 @@ join_loop(struct api *api, struct event_base *base, int listener)
 	api->readable = event_new(base, info->epoll_fd, EV_READ | EV_PERSIST,
 				  on_event, api);
 	api->timer = event_new(base, -1, 0, on_event, api);
-	api->resume = event_new(base, -1, 0, on_resume, api);
-	api->accepts = evconnlistener_new(base, on_accept, api,
-					  LEV_OPT_CLOSE_ON_EXEC, 0, listener);
 	if (api->readable == NULL || api->timer == NULL ||
-	    api->resume == NULL || api->accepts == NULL)
+	    event_add(api->readable, NULL) != 0)
 		return false;
-	evconnlistener_set_error_cb(api->accepts, on_accept_error);
-	return event_add(api->readable, NULL) == 0;
+	/* Last, for then nothing fails that would have to give it back. */
+	api->listener = listener_open(base, api->options.turn, listener, &user);
+	return api->listener != NULL;
 }
 
 struct api *
@@ -382,7 +342,6 @@ api_open(struct event_base *base, int listener,
 
 	if (api == NULL)
 		return NULL;
-	api->listener = -1;
 	api->options = *options;
 	api->daemon = start(api);
 	if (api->daemon == NULL || !join_loop(api, base, listener)) {
@@ -390,7 +349,6 @@ api_open(struct event_base *base, int listener,
 		api_close(&api);
 		return NULL;
 	}
-	api->listener = listener;
 	return api;
 }
 
@@ -408,14 +366,11 @@ api_close(struct api **api)
 
 	if (a == NULL)
 		return;
-	if (a->accepts != NULL)
-		evconnlistener_free(a->accepts);
-	free_event(a->resume);
+	listener_close(&a->listener);
 	free_event(a->timer);
 	free_event(a->readable);
 	if (a->daemon != NULL)
 		MHD_stop_daemon(a->daemon);
-	listen_close(a->listener);
 	free(a);
 	*api = NULL;
 }

@@ -13,6 +13,7 @@
 #include "agent/core/log_frame.h"
 #include "agent/core/log_line.h"
 #include "agent/io/listen_text.h"
+#include "agent/io/listener.h"
 #include "agent/io/log.h"
 #include "agent/io/turn.h"
 
@@ -32,8 +33,6 @@
 
 /* A stream that had no line in so many bytes is none of HAProxy's. */
 #define GARBAGE_MAX (1 << 20)
-
-#define ACCEPT_PAUSE_SEC 1
 
 /* How long datagrams may lie where nobody waits; 256 fit the least buffer. */
 #define REST_USEC 2000
@@ -80,9 +79,8 @@ struct log_receiver {
 	struct log_limit losses; /* warnings of each kind */
 	struct log_limit failures;
 
-	int listener;         /* -1: none, for a unix socket */
-	struct event *accept; /* owned, or NULL */
-	struct event *resume; /* owned, or NULL */
+	int stream;                /* -1: none, or the listener's */
+	struct listener *listener; /* owned; NULL for a unix socket */
 	struct connections connections;
 	size_t connection_count;
 	struct log_limit refusals;
@@ -301,51 +299,17 @@ add_connection(struct log_receiver *r, int fd)
 	return true;
 }
 
-static bool
-is_exhausted(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOBUFS ||
-	       error == ENOMEM;
-}
-
-/* The waiting connection keeps the listener readable: look away for a while. */
 static void
-pause_accepting(struct log_receiver *r)
-{
-	struct timeval pause = { .tv_sec = ACCEPT_PAUSE_SEC };
-
-	log_warn("log: cannot accept connections pause_s=%d", ACCEPT_PAUSE_SEC);
-	event_del(r->accept);
-	event_add(r->resume, &pause);
-}
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
+on_accepted(void *arg, int fd, struct sockaddr *from, socklen_t len)
 {
 	struct log_receiver *r = arg;
 
-	(void)fd;
-	(void)what;
-	event_add(r->accept, NULL);
-}
-
-static void
-on_accept(evutil_socket_t listener, short what, void *arg)
-{
-	struct log_receiver *r = arg;
-	usec_t now = turn_enter(r->turn);
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	(void)what;
-	if (fd < 0) {
-		if (is_exhausted(errno))
-			pause_accepting(r);
-		return;
-	}
+	(void)from;
+	(void)len;
 	if (add_connection(r, fd))
 		return;
 	close(fd);
-	if (log_limit(&r->refusals, now))
+	if (log_limit(&r->refusals, turn_enter(r->turn)))
 		log_warnx("log: connection refused open=%zu skipped=%lu",
 			  r->connection_count, r->refusals.skipped);
 }
@@ -375,16 +339,16 @@ static bool
 bind_pair(struct log_receiver *r, struct listen_address *address,
 	  const char **step)
 {
-	r->listener = listen_open(address, SOCK_STREAM, step);
-	if (r->listener < 0)
+	r->stream = listen_open(address, SOCK_STREAM, step);
+	if (r->stream < 0)
 		return false;
 	*step = "getsockname";
-	if (listen_bound(r->listener, address))
+	if (listen_bound(r->stream, address))
 		r->datagrams = listen_open(address, SOCK_DGRAM, step);
 	if (r->datagrams >= 0)
 		return true;
-	close(r->listener);
-	r->listener = -1;
+	close(r->stream);
+	r->stream = -1;
 	return false;
 }
 
@@ -423,22 +387,24 @@ watch_datagrams(struct log_receiver *r)
 	r->datagram = event_new(r->base, r->datagrams, EV_READ | EV_PERSIST,
 				on_datagram, r);
 	r->rested = evtimer_new(r->base, on_rested, r);
-	r->may_rest = r->listener >= 0;
+	r->may_rest = r->stream >= 0;
 	return r->batch != NULL && r->datagram != NULL && r->rested != NULL &&
 	       event_add(r->datagram, NULL) == 0;
 }
 
 /* False without memory. */
 static bool
-watch_listener(struct log_receiver *r)
+watch_stream(struct log_receiver *r)
 {
-	if (r->listener < 0)
+	const struct listener_user user = { "log", on_accepted, r };
+
+	if (r->stream < 0)
 		return true;
-	r->accept = event_new(r->base, r->listener, EV_READ | EV_PERSIST,
-			      on_accept, r);
-	r->resume = evtimer_new(r->base, on_resume, r);
-	return r->accept != NULL && r->resume != NULL &&
-	       event_add(r->accept, NULL) == 0;
+	r->listener = listener_open(r->base, r->turn, r->stream, &user);
+	if (r->listener == NULL)
+		return false;
+	r->stream = -1;
+	return true;
 }
 
 struct log_receiver *
@@ -454,13 +420,13 @@ log_receiver_open(struct event_base *base, struct turn *turn, struct gate *gate,
 	r->turn = turn;
 	r->gate = gate;
 	r->datagrams = -1;
-	r->listener = -1;
+	r->stream = -1;
 	LIST_INIT(&r->connections);
 	if (!bind_sockets(r, address, step)) {
 		free(r);
 		return NULL;
 	}
-	if (!watch_datagrams(r) || !watch_listener(r)) {
+	if (!watch_datagrams(r) || !watch_stream(r)) {
 		log_receiver_close(&r);
 		*step = "memory";
 		errno = ENOMEM;
@@ -491,11 +457,10 @@ log_receiver_close(struct log_receiver **receiver)
 		next = LIST_NEXT(c, link);
 		close_connection(c);
 	}
-	free_event(r->accept);
-	free_event(r->resume);
+	listener_close(&r->listener);
 	free_event(r->datagram);
 	free_event(r->rested);
-	listen_close(r->listener);
+	listen_close(r->stream);
 	listen_close(r->datagrams);
 	free(r->batch);
 	free(r);

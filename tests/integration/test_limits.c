@@ -22,6 +22,11 @@
 
 #define LOW_LIMIT 64
 
+/* What each side says that cannot accept. */
+#define WARNING(who)                                                           \
+	who ": cannot accept, new connections wait skipped=0 "                 \
+	    "error=\"Too many open files\""
+
 static const struct rest_rule narrow = { .ceiling = 1,
 					 .depth = 65536,
 					 .wait_ms = 600000 };
@@ -46,7 +51,8 @@ close_wires(struct wire **wires, size_t count)
 }
 
 static void
-is_quiet_and_serves_again(struct agent *agent, unsigned port)
+is_quiet_and_serves_again(struct agent *agent, unsigned port,
+			  const char *warning)
 {
 	struct wire *wires[2 * LOW_LIMIT];
 	struct asker *asker;
@@ -54,6 +60,7 @@ is_quiet_and_serves_again(struct agent *agent, unsigned port)
 	for (size_t i = 0; i < ARRAY_LEN(wires); i++)
 		wires[i] = wire_open(port);
 	assert_true(cpu_of_a_second(agent) < USEC_PER_SEC / 5);
+	assert_true(agent_logs(agent, warning));
 	close_wires(wires, ARRAY_LEN(wires));
 
 	asker = asker_open(agent);
@@ -71,9 +78,10 @@ descriptors_run_out(void **state)
 	size_t descriptors = agent_descriptors(agent);
 
 	(void)state;
-	is_quiet_and_serves_again(agent, agent->spop);
-	is_quiet_and_serves_again(agent, agent->lines);
-	is_quiet_and_serves_again(agent, agent->api);
+	is_quiet_and_serves_again(agent, agent->spop, WARNING("spop"));
+	is_quiet_and_serves_again(agent, agent->lines, WARNING("log"));
+	is_quiet_and_serves_again(agent, agent->api, WARNING("api"));
+	assert_null(strstr(agent->log, "temporarily unavailable"));
 	agent_settles(agent, descriptors);
 	assert_int_equal(agent_stop(&agent) < 3 * USEC_PER_SEC, 1);
 }

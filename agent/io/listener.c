@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/io/listener.h"
+
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <stdlib.h>
+
+#include "agent/io/listen_text.h"
+#include "agent/io/turn.h"
+
+#define PAUSE_SECONDS 1
+
+static void
+on_accept(struct evconnlistener *accepts, evutil_socket_t fd,
+	  struct sockaddr *from, int len, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)accepts;
+	turn_enter(l->turn);
+	l->user.accepted(l->user.arg, fd, from, (socklen_t)len);
+}
+
+static void
+on_accept_error(struct evconnlistener *accepts, void *arg)
+{
+	const struct timeval pause = { .tv_sec = PAUSE_SECONDS };
+	struct listener *l = arg;
+
+	if (log_limit(&l->paused, turn_enter(l->turn)))
+		log_warn("%s: cannot accept, new connections wait skipped=%lu",
+			 l->user.who, l->paused.skipped);
+	evconnlistener_disable(accepts);
+	evtimer_add(l->resume, &pause);
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (!l->stopped)
+		evconnlistener_enable(l->accepts);
+}
+
+struct listener *
+listener_open(struct event_base *base, struct turn *turn, int fd,
+	      const struct listener_user *user)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->user = *user;
+	l->turn = turn;
+	l->resume = evtimer_new(base, on_resume, l);
+	if (l->resume != NULL)
+		l->accepts = evconnlistener_new(base, on_accept, l,
+						LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (l->accepts == NULL) {
+		listener_close(&l);
+		return NULL;
+	}
+	evconnlistener_set_error_cb(l->accepts, on_accept_error);
+	return l;
+}
+
+void
+listener_close(struct listener **listener)
+{
+	struct listener *l = *listener;
+	int fd = -1;
+
+	if (l == NULL)
+		return;
+	if (l->accepts != NULL) {
+		fd = evconnlistener_get_fd(l->accepts);
+		evconnlistener_free(l->accepts);
+	}
+	listen_close(fd);
+	if (l->resume != NULL)
+		event_free(l->resume);
+	free(l);
+	*listener = NULL;
+}
+
+void
+listener_stop(struct listener *listener, bool stop)
+{
+	listener->stopped = stop;
+	if (stop)
+		evconnlistener_disable(listener->accepts);
+	else if (!evtimer_pending(listener->resume, NULL))
+		evconnlistener_enable(listener->accepts);
+}
