@@ -151,6 +151,20 @@ note_overflow(struct log_receiver *r, struct msghdr *message, usec_t now)
 	r->overflow = overflow;
 }
 
+/* Cut, it could end right behind what a client wrote. */
+static void
+take_datagram(struct log_receiver *r, size_t i, usec_t now)
+{
+	struct mmsghdr *message = &r->batch->messages[i];
+	struct text line = { r->batch->bytes[i], message->msg_len };
+
+	note_overflow(r, &message->msg_hdr, now);
+	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+		metrics_count(&r->gate->metrics, METRIC_log_lines, LINE_OTHER);
+	else
+		take_line(r, log_line_trim(line), now);
+}
+
 /* False when nothing more is there. */
 static bool
 drain_batch(struct log_receiver *r, usec_t now)
@@ -166,12 +180,8 @@ drain_batch(struct log_receiver *r, usec_t now)
 	    log_limit(&r->failures, now))
 		log_warn("log: cannot receive skipped=%lu",
 			 r->failures.skipped);
-	for (int i = 0; i < count; i++) {
-		struct text line = { r->batch->bytes[i], messages[i].msg_len };
-
-		note_overflow(r, &messages[i].msg_hdr, now);
-		take_line(r, log_line_trim(line), now);
-	}
+	for (int i = 0; i < count; i++)
+		take_datagram(r, (size_t)i, now);
 	return count == BATCH;
 }
 

@@ -309,6 +309,25 @@ longest_datagram_is_not_cut(void **state)
 	close(fd);
 }
 
+/* Cut where a client wished, it would end another's request. */
+static void
+cut_datagram_ends_nothing(void **state)
+{
+	static const char forged[] = " admission id=forged";
+	struct fixture *f = *state;
+	int fd = connect_to(f, SOCK_DGRAM);
+	char line[LOG_FRAME_MAX + 32];
+
+	memset(line, 'x', sizeof(line));
+	memcpy(line + LOG_FRAME_MAX - strlen(forged), forged, strlen(forged));
+	send_all(fd, line, sizeof(line));
+	say(fd, "admission id=next");
+	RUN_UNTIL(f, f->seen.count > 0);
+	assert_string_equal(f->seen.id, "next");
+	assert_int_equal(other_lines(f), 1);
+	close(fd);
+}
+
 static void
 turn_begins_with_the_datagrams(void **state)
 {
@@ -426,6 +445,7 @@ main(void)
 		TEST(notice_of_loss_is_counted, on_a_port),
 		TEST(overflow_is_counted, on_a_port),
 		TEST(longest_datagram_is_not_cut, on_a_port),
+		TEST(cut_datagram_ends_nothing, on_a_port),
 		TEST(longest_datagram_is_not_cut, on_a_path),
 		TEST(turn_begins_with_the_datagrams, on_a_port),
 		TEST(turn_begins_with_the_datagrams, on_a_path),
