@@ -220,14 +220,13 @@ tell_server(struct gate *gate, const struct haproxy_server *server,
 }
 
 static void
-tell_process(struct haproxy *h, struct haproxy_process *p)
+tell_process(struct haproxy *h, const struct haproxy_process *p)
 {
-	struct haproxy_stat stat;
+	struct haproxy_stat stat = p->stat;
 	struct haproxy_server server;
 	size_t servers = 0, addresses = 0;
 	bool nameless;
 
-	haproxy_process_read(p, &stat);
 	while (haproxy_stat_next(&stat, &server)) {
 		tell_server(h->api->gate, &server, h->running == p);
 		servers++;
@@ -245,7 +244,7 @@ tell_process(struct haproxy *h, struct haproxy_process *p)
 static bool
 tell_haproxy(struct haproxy *h)
 {
-	struct haproxy_process *p;
+	const struct haproxy_process *p;
 	bool complete = true;
 
 	/* Old processes alone would make every server look down. */

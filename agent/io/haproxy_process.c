@@ -20,13 +20,14 @@
 /* All proxies, of them the servers. */
 #define ASK "show info;show stat -1 4 -1\n"
 
+/* All of it in one piece; without memory for that, nothing. */
 static struct text
-received(const struct haproxy_process *p)
+received(struct evbuffer *input)
 {
-	struct evbuffer *input = bufferevent_get_input(p->io);
 	size_t len = evbuffer_get_length(input);
+	char *bytes = (char *)evbuffer_pullup(input, -1);
 
-	return (struct text){ (char *)evbuffer_pullup(input, -1), len };
+	return (struct text){ bytes, bytes == NULL ? 0 : len };
 }
 
 static bool
@@ -50,14 +51,15 @@ on_received(struct bufferevent *io, void *arg)
 	struct evbuffer *input = bufferevent_get_input(io);
 	size_t len = evbuffer_get_length(input);
 	struct haproxy_info info;
-	struct haproxy_stat stat;
 
 	if (p->state == HAPROXY_IDLE)
 		evbuffer_drain(input, len);
 	if (p->state != HAPROXY_ASKED)
 		return;
 	if (ends_in_prompt(input) &&
-	    haproxy_answer_init(received(p), &info, &stat)) {
+	    haproxy_answer_init(received(input), &info, &p->stat)) {
+		/* What is read now could move what stat views. */
+		bufferevent_disable(io, EV_READ);
 		p->state = HAPROXY_ANSWERED;
 		p->events->answered(p, &info);
 	} else if (len >= HAPROXY_ANSWER_MAX) {
@@ -141,22 +143,15 @@ haproxy_process_ask(struct haproxy_process *p)
 }
 
 void
-haproxy_process_read(struct haproxy_process *p, struct haproxy_stat *stat)
-{
-	struct haproxy_info info;
-	bool whole = haproxy_answer_init(received(p), &info, stat);
-
-	assert(p->state == HAPROXY_ANSWERED && whole);
-}
-
-void
 haproxy_process_put_away(struct haproxy_process *p)
 {
 	struct evbuffer *input = bufferevent_get_input(p->io);
 
 	assert(p->state == HAPROXY_ANSWERED);
 	evbuffer_drain(input, evbuffer_get_length(input));
+	p->stat = (struct haproxy_stat){ .complete = false };
 	p->state = HAPROXY_IDLE;
+	bufferevent_enable(p->io, EV_READ);
 }
 
 bool

@@ -42,6 +42,7 @@ struct haproxy_process {
 	const struct haproxy_process_events *events;
 	struct bufferevent *io; /* owned */
 	enum haproxy_process_state state;
+	struct haproxy_stat stat; /* of the answer; copied to be read */
 	struct haproxy_info info; /* kept by the owner; pid 0 at first */
 };
 
@@ -53,9 +54,6 @@ void haproxy_process_close(struct haproxy_process **process);
 
 /* Asks again; it must be idle. */
 void haproxy_process_ask(struct haproxy_process *p);
-
-/* Begins to read the kept answer, valid until it is put away. */
-void haproxy_process_read(struct haproxy_process *p, struct haproxy_stat *stat);
 
 /* Forgets the answer: ANSWERED becomes IDLE. */
 void haproxy_process_put_away(struct haproxy_process *p);

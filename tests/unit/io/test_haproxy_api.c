@@ -23,6 +23,12 @@
 #define SESSIONS_MAX 8
 #define ROWS_MAX 32
 
+/* While memory is short nobody gets as much as this in one piece. */
+#define PIECE_MAX ((size_t)64 * 1024)
+
+/* What a fake writes at a time. */
+#define WRITE_MAX ((size_t)4096)
+
 #define HEADER "# pxname,svname,qcur,scur,status,type,addr,\n"
 
 struct fake;
@@ -106,14 +112,38 @@ gate_look_end(struct gate *g, bool complete, usec_t now)
 	return 0;
 }
 
+/* ---- in place of the system ---- */
+
+static bool memory_is_short;
+
+static void *
+take_memory(size_t size)
+{
+	return memory_is_short && size >= PIECE_MAX ? NULL : malloc(size);
+}
+
+static void *
+take_more_memory(void *old, size_t size)
+{
+	return memory_is_short && size >= PIECE_MAX ? NULL : realloc(old, size);
+}
+
 /* ---- in place of HAProxy ---- */
 
 static void
 reply(struct session *s)
 {
+	const char *at = s->answer == NULL ? "" : s->answer;
+	size_t len = strlen(at);
+
 	s->questions++;
-	if (s->answer != NULL)
-		bufferevent_write(s->io, s->answer, strlen(s->answer));
+	while (len > 0) {
+		size_t piece = len < WRITE_MAX ? len : WRITE_MAX;
+
+		bufferevent_write(s->io, at, piece);
+		at += piece;
+		len -= piece;
+	}
 }
 
 static void
@@ -426,6 +456,33 @@ garbage_is_not_understood(void **state)
 	RUN_UNTIL(f, f->fakes[0].sessions[0].io == NULL);
 }
 
+/* A look is lost, no more. */
+static void
+answer_that_finds_no_memory_is_none(void **state)
+{
+	struct fixture *f = *state;
+	char *rows = calloc(1, 2 * PIECE_MAX);
+	char *text = malloc(3 * PIECE_MAX);
+
+	assert_non_null(rows);
+	assert_non_null(text);
+	while (strlen(rows) < PIECE_MAX)
+		strcat(rows, "f,FRONTEND,0,0,OPEN,0,a-row-of-a-frontend,\n");
+	strcat(rows, "b,s,0,0,UP,2,10.0.0.1:80,\n");
+	set(&f->fakes[0].answer,
+	    answer_of(text, 3 * PIECE_MAX, "Pid: 7\n", rows));
+	free(rows);
+	free(text);
+	fake_listen(&f->fakes[0]);
+	memory_is_short = true;
+	look_at_first(f);
+	run_looks(f, 1);
+	assert_false(f->looks.complete);
+	memory_is_short = false;
+	RUN_UNTIL(f, f->looks.complete);
+	ASSERT_ROWS(f, "b/s 10.1:80 up 0");
+}
+
 static void
 lost_session_is_opened_again(void **state)
 {
@@ -530,12 +587,14 @@ main(void)
 		TEST(look_without_one_haproxy_is_not_complete),
 		TEST(silent_haproxy_holds_the_others_up_for_a_while_only),
 		TEST(garbage_is_not_understood),
+		TEST(answer_that_finds_no_memory_is_none),
 		TEST(lost_session_is_opened_again),
 		TEST(replaced_process_is_followed_to_its_last_client),
 		TEST(stopping_process_that_answers_twice_counts_once),
 		TEST(lines_that_haproxy_dropped_are_counted),
 	};
 
+	event_set_mem_functions(take_memory, take_more_memory, free);
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
