@@ -106,13 +106,10 @@ environment(const char *name)
 static struct gate *
 make_gate(const struct options *options)
 {
-	struct gate_options gate = { .backend = options->haproxy_backend };
+	struct gate_options gate = { .backend = options->haproxy_backend,
+				     .unit_max_age = options->unit_max_age };
 	struct settings_env env;
 
-	/* Against HAProxy's own sessions a unit's age proves nothing. */
-	gate.unit_max_age = options->haproxy_sockets.count > 0
-				    ? USEC_NEVER
-				    : options->unit_max_age;
 	if (getrandom(&gate.epoch, sizeof(gate.epoch), 0) < 0 ||
 	    getrandom(gate.hash_key, sizeof(gate.hash_key), 0) < 0)
 		return NULL;

@@ -80,6 +80,14 @@ all_units_before(const struct endpoint *e, usec_t time)
 }
 
 uint32_t
+endpoint_spare(const struct endpoint *e, uint32_t sessions, usec_t asked)
+{
+	uint32_t units = all_units_before(e, asked);
+
+	return sessions > units ? sessions - units : 0;
+}
+
+uint32_t
 endpoint_look(struct endpoint *e, uint32_t sessions, usec_t asked)
 {
 	uint32_t units = all_units_before(e, asked);

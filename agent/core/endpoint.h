@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "agent/core/base.h"
+#include "agent/core/index.h"
 #include "agent/core/rule.h"
 
 /* A server name of HAProxy, its terminator included. */
@@ -21,7 +22,11 @@
 
 TAILQ_HEAD(endpoint_units, request);
 
+struct pool;
+
 struct endpoint {
+	struct index_node node; /* among all endpoints, by address */
+	struct pool *pool;      /* borrowed: the one it is of */
 	struct address address;
 	uint16_t port;
 	uint32_t weight;
@@ -36,6 +41,7 @@ struct endpoint {
 	bool seen;
 	bool seen_up;
 	uint32_t seen_sessions;
+	uint32_t lost; /* units that nobody owns any more */
 
 	/* Units beyond HAProxy's sessions at the last looks, newest first. */
 	uint32_t excess[ENDPOINT_LOOKS];
@@ -66,5 +72,9 @@ bool endpoint_is_lighter(const struct endpoint *a, const struct endpoint *b);
  * them was asked for. Units given since then accuse nobody.
  */
 uint32_t endpoint_look(struct endpoint *e, uint32_t sessions, usec_t asked);
+
+/* Sessions beyond its units: they may be those of units of another endpoint. */
+uint32_t endpoint_spare(const struct endpoint *e, uint32_t sessions,
+			usec_t asked);
 
 #endif

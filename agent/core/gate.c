@@ -19,11 +19,16 @@ open_parts(struct gate *g, usec_t now)
 	if (g->ledger == NULL || g->wheel == NULL)
 		return false;
 	wheel_init(g->wheel, now);
-	if (!rulebook_init(&g->rules, g->options.hash_key))
+	if (!index_init(&g->endpoints))
 		return false;
+	if (!rulebook_init(&g->rules, g->options.hash_key)) {
+		index_fini(&g->endpoints);
+		return false;
+	}
 	if (ledger_init(g->ledger, g->options.hash_key))
 		return true;
 	rulebook_fini(&g->rules);
+	index_fini(&g->endpoints);
 	return false;
 }
 
@@ -50,13 +55,13 @@ gate_new(const struct gate_options *options, const struct settings_env *env,
 }
 
 static void
-free_pools(struct gate_pools *pools)
+free_pools(struct gate *g, struct gate_pools *pools)
 {
 	struct pool *p;
 
 	while ((p = TAILQ_FIRST(pools)) != NULL) {
 		TAILQ_REMOVE(pools, p, link);
-		pool_free(&p);
+		gate_discard_pool(g, p);
 	}
 }
 
@@ -75,249 +80,14 @@ gate_free(struct gate **gate)
 		ledger_free(r);
 	}
 	rulebook_fini(&g->rules);
-	free_pools(&g->pools);
-	free_pools(&g->retired);
+	free_pools(g, &g->pools);
+	free_pools(g, &g->retired);
+	index_fini(&g->endpoints);
 	ledger_fini(g->ledger);
 	free(g->ledger);
 	free(g->wheel);
 	free(g);
 	*gate = NULL;
-}
-
-static void
-count(struct pool *p, enum reason reason)
-{
-	p->decisions[reason]++;
-}
-
-/* ---- what is answered ---- */
-
-static uint32_t
-msec(usec_t t)
-{
-	t /= USEC_PER_MSEC;
-	return t > UINT32_MAX ? UINT32_MAX : (uint32_t)t;
-}
-
-static void
-fill_refusal(struct answer *a, const struct pool *p, enum reason reason,
-	     uint32_t limit, bool streamed)
-{
-	const struct reason_row *row = &reason_table[reason];
-
-	*a = (struct answer){
-		.verdict = VERDICT_REFUSE,
-		.reason = reason,
-		.close = !row->keep || streamed,
-		.retry_after = pool_retry_after(p, row->retry),
-		.inflight = p->units,
-		.queued = p->queue.len,
-		.limit = limit,
-	};
-}
-
-static void
-fill_admission(struct answer *a, const struct request *r)
-{
-	const struct pool *p = r->pool;
-
-	*a = (struct answer){
-		.verdict = VERDICT_ADMIT,
-		.reason = REASON_ADMITTED,
-		/* A streamed body that had to wait (row 175). */
-		.close = r->streamed && r->waited,
-		.permit = r->permit,
-		.server = r->endpoint != NULL ? r->endpoint->server : NULL,
-		.backend = p->backend[0] != '\0' ? p->backend : NULL,
-	};
-}
-
-/* For one whose client has gone, or who asked anew: nobody reads it. */
-static void
-fill_unread(struct answer *a)
-{
-	*a = (struct answer){
-		.verdict = VERDICT_REFUSE,
-		.reason = REASON_CANCELLED,
-		.close = true,
-		.retry_after = 5,
-	};
-}
-
-static void
-stand_in_line(struct gate *g, struct request *r)
-{
-	if (r->due)
-		return;
-	r->due = true;
-	TAILQ_INSERT_TAIL(&g->answers, r, answered);
-}
-
-static void
-forget_answer(struct gate *g, struct request *r)
-{
-	if (!r->due)
-		return;
-	r->due = false;
-	TAILQ_REMOVE(&g->answers, r, answered);
-}
-
-bool
-gate_next_answer(struct gate *g, struct asker *to, struct answer *answer)
-{
-	struct request *r = TAILQ_FIRST(&g->answers);
-
-	if (r == NULL)
-		return false;
-	*to = r->asker;
-	*answer = r->answer;
-	forget_answer(g, r);
-	LIST_REMOVE(r, on_peer);
-	if (r->state == REQUEST_ENDED)
-		ledger_free(r);
-	return true;
-}
-
-/* ---- how a request moves ---- */
-
-static void
-begin(struct gate *g, struct request *r, struct endpoint *e, usec_t now)
-{
-	r->permit = ++g->permits;
-	pool_take(r->pool, e, r);
-	ledger_begin(g->ledger, r, now);
-	count(r->pool, REASON_ADMITTED);
-}
-
-static void
-leave_queue(struct gate *g, struct request *r)
-{
-	queue_leave(&r->pool->queue, r);
-	wheel_drop(g->wheel, &r->deadline);
-}
-
-static void
-run_waiter(struct gate *g, struct request *r, struct endpoint *e, usec_t now)
-{
-	leave_queue(g, r);
-	histogram_add(&r->pool->waits, now - r->since);
-	begin(g, r, e, now);
-	fill_admission(&r->answer, r);
-	stand_in_line(g, r);
-}
-
-static void
-refuse_waiter(struct gate *g, struct request *r, enum reason reason, usec_t now)
-{
-	struct pool *p = r->pool;
-
-	leave_queue(g, r);
-	count(p, reason);
-	fill_refusal(&r->answer, p, reason, pool_ceiling(p), r->streamed);
-	r->answer.queued_ms = msec(now - r->since);
-	ledger_remove(g->ledger, r);
-	stand_in_line(g, r);
-}
-
-static void
-bypass_waiter(struct gate *g, struct request *r)
-{
-	leave_queue(g, r);
-	r->answer = (struct answer){ .verdict = VERDICT_BYPASS };
-	ledger_remove(g->ledger, r);
-	stand_in_line(g, r);
-}
-
-static void
-cancel_waiter(struct gate *g, struct request *r)
-{
-	leave_queue(g, r);
-	count(r->pool, REASON_CANCELLED);
-	ledger_remove(g->ledger, r);
-}
-
-/* False when the head, and so everybody behind it, has to go on waiting. */
-static bool
-wake_head(struct gate *g, struct pool *p, struct request *head, usec_t now)
-{
-	bool enforced = pool_mode(p) == MODE_ENFORCE;
-	struct endpoint *e;
-
-	if (pool_mode(p) == MODE_OFF) {
-		bypass_waiter(g, head);
-		return true;
-	}
-	if (enforced && !pool_has_room(p))
-		return false;
-	switch (pool_pick(p, &e)) {
-	case PICK_NONE_ELIGIBLE:
-		if (enforced)
-			refuse_waiter(g, head, REASON_NO_HEALTHY_CAPACITY, now);
-		else
-			run_waiter(g, head, NULL, now);
-		return true;
-	case PICK_ALL_FULL:
-		if (enforced)
-			return false;
-		run_waiter(g, head, e, now);
-		return true;
-	case PICK_FOUND:
-		run_waiter(g, head, e, now);
-		return true;
-	}
-	assert(false && "unknown pick");
-	return false;
-}
-
-void
-gate_wake(struct gate *g, struct pool *p, usec_t now)
-{
-	struct request *head;
-
-	while ((head = queue_head(&p->queue)) != NULL)
-		if (!wake_head(g, p, head, now))
-			return;
-}
-
-void
-gate_end_waiters(struct gate *g, struct pool *p, enum reason reason, usec_t now)
-{
-	struct request *head;
-
-	while ((head = queue_head(&p->queue)) != NULL)
-		refuse_waiter(g, head, reason, now);
-}
-
-static void
-bury_if_done(struct gate *g, struct pool *p)
-{
-	if (!p->retired || p->units > 0)
-		return;
-	TAILQ_REMOVE(&g->retired, p, link);
-	pool_free(&p);
-}
-
-void
-gate_release(struct gate *g, struct request *r, usec_t now)
-{
-	struct pool *p = r->pool;
-
-	pool_give_back(p, r);
-	ledger_remove(g->ledger, r);
-	/* Still in line: its NOTIFY gets an answer, but no unit. */
-	if (r->due)
-		fill_unread(&r->answer);
-	else
-		ledger_free(r);
-	gate_wake(g, p, now);
-	bury_if_done(g, p);
-}
-
-void
-gate_reclaim(struct gate *g, struct request *r, usec_t now)
-{
-	r->pool->reclaimed++;
-	gate_release(g, r, now);
 }
 
 /* ---- the ladder ---- */
@@ -327,6 +97,7 @@ struct decision {
 	struct gate *g;
 	struct pool *p;
 	const struct ask *ask;
+	bool ended_early; /* its line came before it */
 	usec_t now;
 	struct answer *answer; /* filled in by the step that decides */
 };
@@ -341,8 +112,8 @@ bypass(struct answer *answer)
 static enum verdict
 refuse(const struct decision *d, enum reason reason, uint32_t limit)
 {
-	count(d->p, reason);
-	fill_refusal(d->answer, d->p, reason, limit, d->ask->streamed);
+	gate_count(d->p, reason);
+	gate_fill_refusal(d->answer, d->p, reason, limit, d->ask->streamed);
 	return VERDICT_REFUSE;
 }
 
@@ -400,11 +171,12 @@ queue_or_refuse(const struct decision *d, uint32_t limit)
 	r = new_request(d);
 	if (r == NULL)
 		return refuse(d, REASON_CAPACITY_SHED, limit);
-	queue_join(queue, r);
+	r->state = REQUEST_WAITING;
 	r->waited = true;
+	queue_join(queue, r);
 	wheel_set(d->g->wheel, &r->deadline, deadline_of(r, d->now));
 	wait_on_peer(r, &d->ask->asker);
-	count(d->p, REASON_QUEUED);
+	gate_count(d->p, REASON_QUEUED);
 	return VERDICT_WAIT;
 }
 
@@ -421,8 +193,8 @@ admit(const struct decision *d, struct endpoint *e)
 		return bypass(d->answer);
 	if (r == NULL)
 		return refuse(d, REASON_CAPACITY_SHED, pool_ceiling(d->p));
-	begin(d->g, r, e, d->now);
-	fill_admission(d->answer, r);
+	gate_begin(d->g, r, e, d->now);
+	gate_fill_admission(d->answer, r);
 	return VERDICT_ADMIT;
 }
 
@@ -430,9 +202,9 @@ admit(const struct decision *d, struct endpoint *e)
 static void
 count_would(struct pool *p)
 {
-	count(p, p->effective.value.queue_depth > 0
-			 ? REASON_OBSERVE_WOULD_QUEUE
-			 : REASON_OBSERVE_WOULD_SHED);
+	gate_count(p, p->effective.value.queue_depth > 0
+			      ? REASON_OBSERVE_WOULD_QUEUE
+			      : REASON_OBSERVE_WOULD_SHED);
 }
 
 /* The ceiling that holds the waiters up. */
@@ -482,7 +254,7 @@ observe(const struct decision *d)
 	if (!pool_has_room(d->p)) /* 6 */
 		count_would(d->p);
 	if (pick == PICK_NONE_ELIGIBLE) /* 7 */
-		count(d->p, REASON_OBSERVE_WOULD_SHED);
+		gate_count(d->p, REASON_OBSERVE_WOULD_SHED);
 	if (pick == PICK_ALL_FULL) /* 8 */
 		count_would(d->p);
 	return admit(d, e); /* 9 */
@@ -495,14 +267,14 @@ decide(const struct decision *d)
 
 	/* 1. Not an inference call. */
 	if (!inference_is(d->ask->method, d->ask->query.path)) {
-		count(d->p, REASON_BYPASS);
+		gate_count(d->p, REASON_BYPASS);
 		return bypass(d->answer);
 	}
 	/* 2. The gate is closing. */
 	if (d->g->draining && enforced)
 		return refuse(d, REASON_DRAINING, pool_ceiling(d->p));
 	/* 3. Its line came first: the client is gone. */
-	if (ledger_ended_early(d->g->ledger, d->ask->id))
+	if (d->ended_early)
 		return bypass(d->answer);
 	/* 4. is the tenant's share. */
 	return enforced ? enforce(d) : observe(d);
@@ -512,10 +284,10 @@ decide(const struct decision *d)
 static enum verdict
 give_up(const struct decision *d, struct request *older)
 {
-	leave_queue(d->g, older);
+	gate_leave_queue(d->g, older);
 	ledger_remove(d->g->ledger, older);
-	fill_unread(&older->answer);
-	stand_in_line(d->g, older);
+	gate_fill_unread(older);
+	gate_stand_in_line(d->g, older);
 	return refuse(d, REASON_CAPACITY_SHED, ceiling_in_the_way(d->p));
 }
 
@@ -527,6 +299,7 @@ move_waiter(const struct decision *d, struct request *older)
 
 	if (newer == NULL)
 		return give_up(d, older);
+	newer->state = REQUEST_WAITING;
 	newer->pool = older->pool;
 	newer->since = older->since;
 	newer->streamed = d->ask->streamed;
@@ -536,8 +309,8 @@ move_waiter(const struct decision *d, struct request *older)
 	wheel_set(d->g->wheel, &newer->deadline, older->deadline.deadline);
 	wait_on_peer(newer, &d->ask->asker);
 
-	fill_unread(&older->answer);
-	stand_in_line(d->g, older);
+	gate_fill_unread(older);
+	gate_stand_in_line(d->g, older);
 	return VERDICT_WAIT;
 }
 
@@ -546,7 +319,7 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	 struct answer *answer)
 {
 	struct request *live = ledger_find(g->ledger, ask->id);
-	struct decision d = { g, NULL, ask, now, answer };
+	struct decision d = { g, NULL, ask, false, now, answer };
 	struct service *s;
 
 	if (live != NULL && live->state == REQUEST_WAITING) {
@@ -554,7 +327,7 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 		return move_waiter(&d, live);
 	}
 	if (live != NULL && live->state == REQUEST_EXECUTING) {
-		fill_admission(answer, live);
+		gate_fill_admission(answer, live);
 		return VERDICT_ADMIT;
 	}
 
@@ -563,6 +336,7 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	if (s == NULL || s->pool == NULL || pool_mode(s->pool) == MODE_OFF)
 		return bypass(answer);
 	d.p = s->pool;
+	d.ended_early = live != NULL;
 	return decide(&d);
 }
 
@@ -608,12 +382,13 @@ end_request(struct gate *g, const struct ending *ending, usec_t now)
 		gate_release(g, r, now);
 		return LINE_RELEASED;
 	case REQUEST_WAITING:
-		cancel_waiter(g, r);
-		fill_unread(&r->answer);
-		stand_in_line(g, r);
+		gate_cancel_waiter(g, r);
+		gate_fill_unread(r);
+		gate_stand_in_line(g, r);
 		return LINE_CANCELLED;
 	case REQUEST_ENDED_EARLY:
 		return LINE_LATE;
+	case REQUEST_NEW:
 	case REQUEST_ENDED:
 		break;
 	}
@@ -630,30 +405,45 @@ gate_end(struct gate *g, const struct ending *ending, usec_t now)
 	return result;
 }
 
-void
-gate_peer_lost(struct gate *g, struct peer *peer)
+/* Where HAProxy's sessions are known, they say more than an age. */
+static bool
+is_watched(const struct request *r, usec_t now)
 {
-	struct request *r;
+	const struct endpoint *e = r->endpoint;
 
-	while ((r = LIST_FIRST(&peer->waiters)) != NULL) {
-		LIST_REMOVE(r, on_peer);
-		forget_answer(g, r);
-		if (r->state == REQUEST_WAITING)
-			cancel_waiter(g, r);
-		/* An executing one keeps its unit until its line comes. */
-		if (r->state == REQUEST_ENDED)
-			ledger_free(r);
-	}
+	return e != NULL && e->looked[0] > 0 &&
+	       now - e->looked[0] < GATE_LOOK_TRUST;
 }
 
 static void
 reclaim_aged(struct gate *g, usec_t now)
 {
-	struct request *r;
+	struct request *r = TAILQ_FIRST(&g->ledger->executing);
+	struct request *next;
 
-	while ((r = TAILQ_FIRST(&g->ledger->executing)) != NULL &&
-	       now - r->admitted >= g->options.unit_max_age)
-		gate_reclaim(g, r, now);
+	for (; r != NULL && now - r->admitted >= g->options.unit_max_age;
+	     r = next) {
+		next = TAILQ_NEXT(r, aged);
+		if (is_watched(r, now))
+			g->spared = now;
+		else
+			gate_reclaim(g, r, now);
+	}
+}
+
+/* When ages are looked at next: not at each turn for those that are spared. */
+static usec_t
+next_aged(const struct gate *g)
+{
+	const struct request *oldest = TAILQ_FIRST(&g->ledger->executing);
+	usec_t at;
+
+	if (oldest == NULL || g->options.unit_max_age == USEC_NEVER)
+		return USEC_NEVER;
+	at = oldest->admitted + g->options.unit_max_age;
+	return g->spared > 0 && at < g->spared + USEC_PER_SEC
+		       ? g->spared + USEC_PER_SEC
+		       : at;
 }
 
 void
@@ -662,10 +452,11 @@ gate_tick(struct gate *g, usec_t now)
 	struct wheel_node *node;
 
 	while ((node = wheel_expired(g->wheel, now)) != NULL)
-		refuse_waiter(g, CONTAINER_OF(node, struct request, deadline),
-			      REASON_QUEUE_TIMEOUT, now);
+		gate_refuse_waiter(g,
+				   CONTAINER_OF(node, struct request, deadline),
+				   REASON_QUEUE_TIMEOUT, now);
 	ledger_forget(g->ledger, now);
-	if (g->options.unit_max_age != USEC_NEVER)
+	if (now >= next_aged(g))
 		reclaim_aged(g, now);
 }
 
@@ -679,13 +470,10 @@ usec_t
 gate_wakeup(const struct gate *g)
 {
 	const struct request *early = TAILQ_FIRST(&g->ledger->early);
-	const struct request *oldest = TAILQ_FIRST(&g->ledger->executing);
-	usec_t at = wheel_wakeup(g->wheel);
+	usec_t at = sooner(wheel_wakeup(g->wheel), next_aged(g));
 
 	if (early != NULL)
 		at = sooner(at, early->since + LEDGER_EARLY_USEC);
-	if (oldest != NULL && g->options.unit_max_age != USEC_NEVER)
-		at = sooner(at, oldest->admitted + g->options.unit_max_age);
 	return at;
 }
 

@@ -17,6 +17,7 @@
 
 #include "agent/core/address.h"
 #include "agent/core/base.h"
+#include "agent/core/index.h"
 #include "agent/core/metrics.h"
 #include "agent/core/pool.h"
 #include "agent/core/request.h"
@@ -24,6 +25,9 @@
 #include "agent/core/rulebook.h"
 #include "agent/core/settings.h"
 #include "agent/core/text.h"
+
+/* How long a look at an endpoint says more of its units than their age. */
+#define GATE_LOOK_TRUST (30 * USEC_PER_SEC)
 
 TAILQ_HEAD(gate_pools, pool);
 TAILQ_HEAD(gate_answers, request);
@@ -48,7 +52,10 @@ struct gate {
 	struct gate_answers answers;
 	uint64_t permits; /* given so far */
 	bool draining;
-	usec_t look_asked; /* of the look in progress */
+
+	struct index endpoints; /* of all pools, by their addresses */
+	usec_t look_asked;      /* of the look in progress */
+	usec_t spared;          /* when an aged unit was last left alone */
 };
 
 /* NULL without memory. */

@@ -1,6 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What HAProxy says of the servers, and the units that nobody owns any more. */
+#include <stddef.h>
+#include <string.h>
+
 #include "agent/core/gate.h"
 #include "agent/core/gate_private.h"
+
+static uint64_t
+hash_of(const struct gate *g, const struct address *address, uint16_t port)
+{
+	uint8_t key[sizeof(address->bytes) + sizeof(port)];
+
+	memcpy(key, address->bytes, sizeof(address->bytes));
+	memcpy(key + sizeof(address->bytes), &port, sizeof(port));
+	return index_hash(key, sizeof(key), g->options.hash_key);
+}
+
+void
+gate_watch_pool(struct gate *g, struct pool *p)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+
+		index_add(&g->endpoints, &e->node,
+			  hash_of(g, &e->address, e->port));
+	}
+}
+
+void
+gate_discard_pool(struct gate *g, struct pool *p)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		index_remove(&g->endpoints, &p->endpoints[i].node);
+	pool_free(&p);
+}
 
 static void
 begin_pools(struct gate_pools *pools)
@@ -12,6 +45,7 @@ begin_pools(struct gate_pools *pools)
 			p->endpoints[i].seen = false;
 			p->endpoints[i].seen_up = false;
 			p->endpoints[i].seen_sessions = 0;
+			p->endpoints[i].lost = 0;
 		}
 }
 
@@ -23,83 +57,101 @@ gate_look_begin(struct gate *g, usec_t asked)
 	begin_pools(&g->retired);
 }
 
-static void
-tell_pool(struct pool *p, const struct server_look *look)
+static const char *
+backend_of(const struct gate *g, const struct pool *p)
 {
-	struct endpoint *e = pool_endpoint(p, &look->address, look->port);
+	return p->backend[0] != '\0' ? p->backend : g->options.backend;
+}
 
-	if (e == NULL)
-		return;
+static void
+tell(struct endpoint *e, const struct server_look *look)
+{
 	e->seen = true;
 	e->seen_up = e->seen_up || look->up;
 	e->seen_sessions += look->sessions;
 	endpoint_name(e, look->server);
 }
 
-static void
-tell_named(struct gate *g, struct text name, const struct server_look *look)
-{
-	struct service *s = rulebook_named(&g->rules, name);
-
-	for (; s != NULL; s = rulebook_next_named(s))
-		if (s->pool != NULL)
-			tell_pool(s->pool, look);
-}
-
 void
 gate_look_server(struct gate *g, const struct server_look *look)
 {
-	bool is_default = text_is(look->backend, g->options.backend);
-	struct pool *p;
+	struct index_node *node = index_first(
+		&g->endpoints, hash_of(g, &look->address, look->port));
 
-	tell_named(g, look->backend, look);
-	if (is_default)
-		tell_named(g, text_of(""), look);
-	TAILQ_FOREACH (p, &g->retired, link)
-		if (p->backend[0] == '\0' ? is_default
-					  : text_is(look->backend, p->backend))
-			tell_pool(p, look);
+	for (; node != NULL; node = index_next(node)) {
+		struct endpoint *e = CONTAINER_OF(node, struct endpoint, node);
+
+		if (e->port == look->port &&
+		    address_equals(&e->address, &look->address) &&
+		    text_is(look->backend, backend_of(g, e->pool)))
+			tell(e, look);
+	}
+}
+
+/* Sets lost of each endpoint; returns the sessions that no unit accounts for.
+ */
+static uint32_t
+compare(struct pool *p, usec_t asked)
+{
+	uint32_t spare = 0;
+
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+
+		if (!e->seen)
+			continue;
+		spare += endpoint_spare(e, e->seen_sessions, asked);
+		e->lost = endpoint_look(e, e->seen_sessions, asked);
+	}
+	return spare;
+}
+
+/* HAProxy may have sent a unit to another server than ours (redispatch). */
+static void
+spare_some(struct pool *p, uint32_t spare)
+{
+	for (size_t i = 0; i < p->endpoint_count && spare > 0; i++) {
+		struct endpoint *e = &p->endpoints[i];
+		uint32_t n = e->lost < spare ? e->lost : spare;
+
+		e->lost -= n;
+		spare -= n;
+	}
 }
 
 static size_t
-reclaim_oldest(struct gate *g, struct endpoint *e, uint32_t lost, usec_t now)
+reclaim_lost(struct gate *g, struct pool *p, usec_t now)
 {
-	uint32_t left = lost;
+	struct endpoint *e = p->endpoints;
+	struct endpoint *end = e + p->endpoint_count;
+	size_t left = 0, reclaimed = 0;
 
-	/* The last one may take a retired pool, and with it e, away. */
-	while (left > 0) {
-		struct request *r = TAILQ_FIRST(&e->executing);
-
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		left += p->endpoints[i].lost;
+	/* The last one may take a retired pool, and all in it, away. */
+	while (left > 0 && e < end) {
+		if (e->lost == 0) {
+			e++;
+			continue;
+		}
+		e->lost--;
 		left--;
-		gate_reclaim(g, r, now);
+		reclaimed++;
+		gate_reclaim(g, TAILQ_FIRST(&e->executing), now);
 	}
-	return lost;
+	return reclaimed;
 }
 
 static size_t
 conclude(struct gate *g, struct pool *p, bool complete, usec_t now)
 {
-	size_t count = p->endpoint_count;
-	uint32_t lost[RULE_ENDPOINTS_MAX];
-	size_t reclaimed = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct endpoint *e = &p->endpoints[i];
-
-		lost[i] = 0;
-		if (!e->seen)
-			continue;
-		e->up = e->seen_up;
-		if (complete)
-			lost[i] = endpoint_look(e, e->seen_sessions,
-						g->look_asked);
-	}
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		if (p->endpoints[i].seen)
+			p->endpoints[i].up = p->endpoints[i].seen_up;
+	if (complete)
+		spare_some(p, compare(p, g->look_asked));
 	gate_wake(g, p, now);
-	for (size_t i = 0; i < count; i++)
-		if (lost[i] > 0)
-			reclaimed += reclaim_oldest(g, &p->endpoints[i],
-						    lost[i], now);
-	return reclaimed;
+	return reclaim_lost(g, p, now);
 }
 
 static size_t

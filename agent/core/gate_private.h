@@ -6,6 +6,32 @@
 
 #include "agent/core/gate.h"
 
+void gate_count(struct pool *p, enum reason reason);
+
+void gate_fill_refusal(struct answer *a, const struct pool *p,
+		       enum reason reason, uint32_t limit, bool streamed);
+void gate_fill_admission(struct answer *a, const struct request *r);
+
+/* Its client has gone, or asked anew: nobody reads this answer. */
+void gate_fill_unread(struct request *r);
+
+/* Its answer, which is filled in, goes out with the next ones. */
+void gate_stand_in_line(struct gate *g, struct request *r);
+
+/* It executes on e, or where HAProxy likes for NULL. */
+void gate_begin(struct gate *g, struct request *r, struct endpoint *e,
+		usec_t now);
+
+/* It waits no more; what becomes of it is the caller's. */
+void gate_leave_queue(struct gate *g, struct request *r);
+
+/* Ends a waiter with an answer. */
+void gate_refuse_waiter(struct gate *g, struct request *r, enum reason reason,
+			usec_t now);
+
+/* Ends a waiter that has gone; its answer, if any, is the caller's. */
+void gate_cancel_waiter(struct gate *g, struct request *r);
+
 /*
  * Lets every waiter run that can, oldest first: the one place where a turn is
  * handed over. Call it whenever a unit, a ceiling or an endpoint was freed.
@@ -21,5 +47,11 @@ void gate_release(struct gate *g, struct request *r, usec_t now);
 
 /* The same for a unit that nobody returned. */
 void gate_reclaim(struct gate *g, struct request *r, usec_t now);
+
+/* Makes the pool's endpoints known to looks. */
+void gate_watch_pool(struct gate *g, struct pool *p);
+
+/* The reverse, and frees it; it is in no list. */
+void gate_discard_pool(struct gate *g, struct pool *p);
 
 #endif

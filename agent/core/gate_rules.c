@@ -30,6 +30,7 @@ add_pool(struct gate *g, const struct rule *rule, struct pool **pool)
 		return false;
 	tell_apart(g, rule, *pool);
 	TAILQ_INSERT_TAIL(&g->pools, *pool, link);
+	gate_watch_pool(g, *pool);
 	return true;
 }
 
@@ -42,7 +43,7 @@ retire(struct gate *g, struct pool *p, usec_t now)
 	gate_end_waiters(g, p, REASON_DRAINED, now);
 	TAILQ_REMOVE(&g->pools, p, link);
 	if (p->units == 0) {
-		pool_free(&p);
+		gate_discard_pool(g, p);
 		return;
 	}
 	p->retired = true;

@@ -121,6 +121,16 @@ sip_round(uint64_t v[4])
 	v[2] = rotate(v[2], 32);
 }
 
+/* Written out so that the compiler makes one load of it. */
+static uint64_t
+whole_word(const uint8_t *at)
+{
+	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+	       (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 |
+	       (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
+	       (uint64_t)at[7] << 56;
+}
+
 static uint64_t
 little_endian(const uint8_t *at, size_t len)
 {
@@ -144,7 +154,7 @@ index_hash(const void *bytes, size_t len, const uint64_t key[2])
 	uint64_t word;
 
 	for (; at != last; at += 8) {
-		word = little_endian(at, 8);
+		word = whole_word(at);
 		v[3] ^= word;
 		sip_round(v);
 		v[0] ^= word;

@@ -101,7 +101,7 @@ ledger_free(struct request *r)
 void
 ledger_begin(struct ledger *l, struct request *r, usec_t now)
 {
-	assert(r->state == REQUEST_WAITING);
+	assert(r->state == REQUEST_NEW || r->state == REQUEST_WAITING);
 	r->state = REQUEST_EXECUTING;
 	r->admitted = now;
 	TAILQ_INSERT_TAIL(&l->executing, r, aged);
@@ -130,17 +130,6 @@ ledger_end_early(struct ledger *l, struct text id, usec_t now)
 	r->since = now;
 	TAILQ_INSERT_TAIL(&l->early, r, aged);
 	l->early_len++;
-}
-
-bool
-ledger_ended_early(const struct ledger *l, struct text id)
-{
-	const struct request *r;
-
-	if (l->early_len == 0)
-		return false;
-	r = ledger_find(l, id);
-	return r != NULL && r->state == REQUEST_ENDED_EARLY;
 }
 
 void

@@ -63,9 +63,6 @@ void ledger_begin(struct ledger *l, struct request *r, usec_t now);
 /* Remembers the end of an id that is not in the ledger. */
 void ledger_end_early(struct ledger *l, struct text id, usec_t now);
 
-/* Whether the end of that id was seen already. */
-bool ledger_ended_early(const struct ledger *l, struct text id);
-
 /* Forgets early ends older than LEDGER_EARLY_USEC. */
 void ledger_forget(struct ledger *l, usec_t now);
 

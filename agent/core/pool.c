@@ -102,8 +102,10 @@ pool_new(const struct rule *rule, const struct settings_env *env)
 	}
 	write_label(p->label, rule);
 	p->endpoint_count = rule->endpoint_count;
-	for (size_t i = 0; i < p->endpoint_count; i++)
+	for (size_t i = 0; i < p->endpoint_count; i++) {
 		endpoint_init(&p->endpoints[i], &rule->endpoints[i]);
+		p->endpoints[i].pool = p;
+	}
 	pool_configure(p, &rule->declared, env);
 	return p;
 }
@@ -216,8 +218,11 @@ pool_pick(struct pool *p, struct endpoint **endpoint)
 	struct endpoint *any = NULL;
 
 	for (size_t i = 0; i < p->endpoint_count; i++) {
-		size_t at = (p->rotation + i) % p->endpoint_count;
-		struct endpoint *e = &p->endpoints[at];
+		size_t at = p->rotation + i;
+		struct endpoint *e =
+			&p->endpoints[at < p->endpoint_count
+					      ? at
+					      : at - p->endpoint_count];
 
 		if (e->role != role || !endpoint_is_eligible(e))
 			continue;

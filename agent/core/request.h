@@ -65,6 +65,7 @@ struct answer {
 };
 
 enum request_state {
+	REQUEST_NEW, /* in no queue yet */
 	REQUEST_WAITING,
 	REQUEST_EXECUTING,
 	REQUEST_ENDED_EARLY, /* its line came before its question */
