@@ -298,9 +298,8 @@ write_body(struct spop_writer *w, const struct answer *a)
 			 a->queued_ms);
 		break;
 	}
-	snprintf(body, sizeof(body),
-		 "{\"error\":\"%s\",\"retry_after\":%u%s}\r\n", row->error,
-		 a->retry_after, extra);
+	snprintf(body, sizeof(body), "{\"error\":\"%s\",\"retry_after\":%u%s}",
+		 row->error, a->retry_after, extra);
 	set_string(w, "body", body);
 }
 
