@@ -23,6 +23,12 @@
 #define OUTPUT_BYTES ((size_t)64 * 1024)
 #define FRAME_BYTES ((size_t)8 * 1024)
 
+/* What the head of a larger frame gets at first. */
+#define HEAD_BYTES ((size_t)16 * 1024)
+
+/* What a peer has under way at its end is read as often, and no more. */
+#define LAST_READS 16
+
 /* ---- closing ---- */
 
 static uint64_t *
@@ -59,7 +65,9 @@ bury(struct spop_connection *c, const char *reason)
 	}
 	drop_unsent(c);
 	event_free(c->readable);
+	c->readable = NULL;
 	free(c->head);
+	c->head = NULL;
 	close(c->fd);
 	c->fd = -1;
 	LIST_REMOVE(c, link);
@@ -181,6 +189,19 @@ writer_to(struct spop_connection *c)
 	return &hub->writer;
 }
 
+/* Unread bytes would turn what was sent last into a reset. */
+static void
+end_stream(struct spop_connection *c)
+{
+	int left = LAST_READS;
+
+	shutdown(c->fd, SHUT_WR);
+	while (left > 0 &&
+	       recv(c->fd, c->hub->input, INPUT_BYTES, MSG_DONTWAIT) > 0)
+		left--;
+}
+
+/* The last that is sent; writes over what the hub has read. */
 static void
 say_goodbye(struct spop_connection *c, enum spop_status status)
 {
@@ -191,6 +212,8 @@ say_goodbye(struct spop_connection *c, enum spop_status status)
 	/* What was written before goes out even where this has no room. */
 	(void)!spop_session_disconnect(&c->session, w, status, NULL);
 	flush(c->hub);
+	if (c->fd >= 0)
+		end_stream(c);
 }
 
 /* Tells the peer what it did, and ends it. */
@@ -198,11 +221,6 @@ static void
 fail(struct spop_connection *c, int error)
 {
 	say_goodbye(c, spop_status_of(error));
-	/* Unread bytes would turn the goodbye into a reset. */
-	if (c->fd >= 0) {
-		shutdown(c->fd, SHUT_WR);
-		(void)!recv(c->fd, c->hub->input, INPUT_BYTES, MSG_DONTWAIT);
-	}
 	if (c->fd >= 0)
 		refuse(c, spop_strerror(error));
 }
@@ -329,17 +347,25 @@ goal_of(const struct spop_connection *c, const uint8_t *head, size_t len)
 	return size > 0 ? (size_t)size : SPOP_FRAME_PREFIX;
 }
 
+/*
+ * Room for more of a frame than the len bytes that are there: by what came of
+ * it, for what was announced costs its peer nothing.
+ */
 static void
-grow_head(struct spop_connection *c, size_t goal)
+grow_head(struct spop_connection *c, size_t goal, size_t len)
 {
-	uint8_t *head = realloc(c->head, goal);
+	size_t cap = 2 * len < HEAD_BYTES ? HEAD_BYTES : 2 * len;
+	uint8_t *head;
 
+	if (cap > goal)
+		cap = goal;
+	head = realloc(c->head, cap);
 	if (head == NULL) {
 		refuse(c, "no memory for its frame");
 		return;
 	}
 	c->head = head;
-	c->head_goal = goal;
+	c->head_cap = cap;
 }
 
 /* Keeps the head of a frame until the rest of it comes. */
@@ -348,7 +374,7 @@ keep_head(struct spop_connection *c, const uint8_t *bytes, size_t len)
 {
 	if (len == 0)
 		return;
-	grow_head(c, goal_of(c, bytes, len));
+	grow_head(c, goal_of(c, bytes, len), len);
 	if (c->head == NULL)
 		return;
 	memcpy(c->head, bytes, len);
@@ -360,7 +386,7 @@ forget_head(struct spop_connection *c)
 {
 	c->head = NULL;
 	c->head_len = 0;
-	c->head_goal = 0;
+	c->head_cap = 0;
 }
 
 /* Deals with the frame whose head was kept, once it is whole. */
@@ -374,8 +400,9 @@ take_head(struct spop_connection *c, usec_t now)
 	if (rc < 0) {
 		fail(c, rc);
 	} else if (rc == 0) {
-		if (c->head_len == SPOP_FRAME_PREFIX)
-			grow_head(c, goal_of(c, head, c->head_len));
+		if (c->head_len == c->head_cap)
+			grow_head(c, goal_of(c, head, c->head_len),
+				  c->head_len);
 	} else {
 		/* The event views it, whatever becomes of the connection. */
 		forget_head(c);
@@ -408,24 +435,25 @@ consume(struct spop_connection *c, size_t len, usec_t now)
 		keep_head(c, input + used, len - used);
 }
 
-/* First the rest of a frame whose head is kept, to where that is. */
+/* First more of a frame whose head is kept, to where that is. */
 static ssize_t
-read_parts(struct spop_connection *c, size_t rest)
+read_parts(struct spop_connection *c, size_t room)
 {
 	struct iovec parts[] = {
-		{ c->head + c->head_len, rest },
+		{ c->head + c->head_len, room },
 		{ c->hub->input, INPUT_BYTES },
 	};
+	bool to_its_end = c->head_len >= SPOP_FRAME_PREFIX &&
+			  c->head_cap == goal_of(c, c->head, c->head_len);
 
-	/* What follows a length is part of its frame. */
-	return readv(c->fd, parts, c->head_goal == SPOP_FRAME_PREFIX ? 1 : 2);
+	return readv(c->fd, parts, to_its_end ? 2 : 1);
 }
 
 static void
 receive(struct spop_connection *c, usec_t now)
 {
-	size_t rest = c->head_goal - c->head_len;
-	ssize_t n = rest > 0 ? read_parts(c, rest)
+	size_t kept = c->head_cap - c->head_len;
+	ssize_t n = kept > 0 ? read_parts(c, kept)
 			     : read(c->fd, c->hub->input, INPUT_BYTES);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -434,13 +462,13 @@ receive(struct spop_connection *c, usec_t now)
 		bury(c, n == 0 ? "peer closed" : strerror(errno));
 		return;
 	}
-	if (rest > (size_t)n)
-		rest = (size_t)n;
-	c->head_len += rest;
-	if (rest > 0)
+	if (kept > (size_t)n)
+		kept = (size_t)n;
+	c->head_len += kept;
+	if (kept > 0)
 		take_head(c, now);
-	if (c->fd >= 0 && (size_t)n > rest)
-		consume(c, (size_t)n - rest, now);
+	if (c->fd >= 0 && (size_t)n > kept)
+		consume(c, (size_t)n - kept, now);
 }
 
 /* A part of a greeting does not buy more time for the rest of it. */

@@ -34,7 +34,7 @@ struct spop_connection {
 	struct evbuffer *unsent; /* owned; NULL while the peer reads */
 	uint8_t *head;           /* owned; of a frame that is not whole yet */
 	size_t head_len;         /* bytes of it that are there */
-	size_t head_goal;        /* bytes of it, or of its length, in all */
+	size_t head_cap;         /* bytes of it that there is room for */
 	usec_t greet_by;
 	int fd; /* -1 once it is closed */
 };

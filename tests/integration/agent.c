@@ -325,6 +325,15 @@ agent_rss_bytes(const struct agent *agent)
 	return number_at(text, 1) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+size_t
+agent_mapped_bytes(const struct agent *agent)
+{
+	char text[1024];
+
+	read_proc(agent, "statm", text);
+	return number_at(text, 0) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 usec_t
 agent_cpu(const struct agent *agent)
 {

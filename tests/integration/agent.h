@@ -55,6 +55,7 @@ bool agent_logs(struct agent *agent, const char *text);
 
 size_t agent_descriptors(const struct agent *agent);
 size_t agent_rss_bytes(const struct agent *agent);
+size_t agent_mapped_bytes(const struct agent *agent);
 usec_t agent_cpu(const struct agent *agent);
 
 /* Waits until it has no more descriptors than that open. */

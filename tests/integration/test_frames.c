@@ -259,6 +259,33 @@ large_frame_in_pieces_is_no_burden(void **state)
 	agent_stop(&agent);
 }
 
+/* Who only says that a large frame comes is given no room for it. */
+static void
+announced_frame_takes_no_memory(void **state)
+{
+	enum { COUNT = 64 };
+	static const char head[] = "\0\xff\xff\xf0\3\0\0\0\1";
+	struct agent *agent = agent_start(NULL);
+	struct asker *askers[COUNT];
+	struct asker *other = asker_open(agent);
+	size_t before;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		askers[i] = asker_open_large(agent, SPOP_FRAME_SIZE_MAX);
+	asker_catch_up(other);
+	before = agent_mapped_bytes(agent);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_true(wire_send(askers[i]->wire, head, sizeof(head) - 1));
+	asker_catch_up(other);
+	assert_in_range(agent_mapped_bytes(agent), before,
+			before + COUNT * (size_t)65536);
+	for (size_t i = 0; i < COUNT; i++)
+		asker_close(&askers[i]);
+	asker_close(&other);
+	agent_stop(&agent);
+}
+
 /* A peer that goes in the midst of a frame leaves nothing behind. */
 static void
 half_a_frame_is_forgotten(void **state)
@@ -311,6 +338,7 @@ main(void)
 		AGENT_TEST(garbage_instead_of_a_hello),
 		AGENT_TEST(frames_may_come_a_byte_at_a_time),
 		AGENT_TEST(large_frame_in_pieces_is_no_burden),
+		AGENT_TEST(announced_frame_takes_no_memory),
 		AGENT_TEST(half_a_frame_is_forgotten),
 		AGENT_TEST(goodbye_is_answered),
 	};

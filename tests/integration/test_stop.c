@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the daemon ends (interface 1): everybody is told, soon, and exit 0. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cmocka.h"
@@ -76,6 +77,30 @@ deaf_peer_does_not_hold_it_up(void **state)
 	asker_close(&other);
 }
 
+/* What came and is not read any more must not cost a peer its goodbye. */
+static void
+goodbye_is_no_reset(void **state)
+{
+	enum { MUCH = 150000 };
+	struct agent *agent = agent_start(NULL);
+	struct asker *asker = asker_open_large(agent, SPOP_FRAME_SIZE_MAX);
+	uint8_t *half = calloc(1, MUCH);
+
+	(void)state;
+	assert_non_null(half);
+	/* The first of 2 MiB. */
+	half[1] = 0x20;
+	kill(agent->pid, SIGSTOP);
+	assert_true(wire_send(asker->wire, half, MUCH));
+	kill(agent->pid, SIGTERM);
+	kill(agent->pid, SIGCONT);
+	assert_true(asker_is_dismissed(asker, SPOP_STATUS_NORMAL));
+	assert_false(asker->wire->reset);
+	assert_true(agent_stop(&agent) < SOON);
+	asker_close(&asker);
+	free(half);
+}
+
 static void
 interrupt_ends_it_too(void **state)
 {
@@ -134,6 +159,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(waiters_are_told),
 		AGENT_TEST(deaf_peer_does_not_hold_it_up),
+		AGENT_TEST(goodbye_is_no_reset),
 		AGENT_TEST(interrupt_ends_it_too),
 		AGENT_TEST(hangup_ends_nothing),
 		AGENT_TEST(ends_amid_everything),

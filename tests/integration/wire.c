@@ -151,6 +151,7 @@ wire_fill(struct wire *wire, usec_t deadline)
 		 MSG_DONTWAIT);
 	if (n <= 0) {
 		wire->ended = true;
+		wire->reset = n < 0;
 		return false;
 	}
 	wire->len += (size_t)n;

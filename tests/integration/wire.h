@@ -14,6 +14,7 @@
 struct wire {
 	int fd;
 	bool ended;   /* the peer has closed, or reset */
+	bool reset;   /* it was a reset */
 	uint8_t *buf; /* owned */
 	size_t used;  /* of len, by frames handed out before */
 	size_t len;
