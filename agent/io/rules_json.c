@@ -39,55 +39,27 @@ rules_put(struct gate *gate, json_t *body, usec_t now, struct fault *fault)
 	       put(gate, &draft, now, fault);
 }
 
-/* The list that a text of rules stands for; the caller owns it. */
+/* The list that a file of rules is; NULL where it is one rule. */
 static json_t *
 list_of(json_t *root)
 {
 	json_t *list = json_object_get(root, "lbAttr");
 
 	if (json_is_array(root))
-		return json_incref(root);
-	if (json_is_array(list))
-		return json_incref(list);
-	list = json_array();
-	json_array_append(list, root);
-	return list;
+		return root;
+	return json_is_array(list) ? list : NULL;
 }
 
-/* Takes root, NULL too. */
+/* Returns how many of this one rule were refused. */
 static size_t
-load(struct gate *gate, json_t *root, const json_error_t *error, usec_t now)
+load(struct gate *gate, json_t *body, size_t number, usec_t now)
 {
-	json_t *list, *body;
-	size_t refused = 0, i;
+	struct fault fault;
 
-	if (root == NULL) {
-		log_err("rules: no JSON line=%d column=%d why=\"%s\"",
-			error->line, error->column, error->text);
-		return 1;
-	}
-	list = list_of(root);
-	json_array_foreach (list, i, body) {
-		struct fault fault;
-
-		if (rules_put(gate, body, now, &fault))
-			continue;
-		log_err("rules: refused number=%zu why=\"%s\"", i + 1,
-			fault.text);
-		refused++;
-	}
-	json_decref(list);
-	json_decref(root);
-	return refused;
-}
-
-size_t
-rules_load(struct gate *gate, struct text json, usec_t now)
-{
-	json_error_t error;
-	json_t *root = json_loadb(json.at, json.len, 0, &error);
-
-	return load(gate, root, &error, now);
+	if (rules_put(gate, body, now, &fault))
+		return 0;
+	log_err("rules: refused number=%zu why=\"%s\"", number, fault.text);
+	return 1;
 }
 
 size_t
@@ -95,8 +67,21 @@ rules_load_file(struct gate *gate, const char *path, usec_t now)
 {
 	json_error_t error;
 	json_t *root = json_load_file(path, 0, &error);
+	json_t *list, *body;
+	size_t refused = 0, i;
 
-	return load(gate, root, &error, now);
+	if (root == NULL) {
+		log_err("rules: no JSON line=%d column=%d why=\"%s\"",
+			error.line, error.column, error.text);
+		return 1;
+	}
+	list = list_of(root);
+	if (list == NULL)
+		refused = load(gate, root, 1, now);
+	json_array_foreach (list, i, body)
+		refused += load(gate, body, i + 1, now);
+	json_decref(root);
+	return refused;
 }
 
 static bool

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "agent/core/base.h"
-#include "agent/core/text.h"
 #include "agent/io/fault_json.h"
 
 struct gate;
@@ -24,13 +23,11 @@ MUST_CHECK bool rules_put(struct gate *gate, json_t *body, usec_t now,
 			  struct fault *fault);
 
 /*
- * Puts each rule of a text that is one POST body, an array of them, or the
+ * Puts each rule of a file that is one POST body, an array of them, or the
  * {"lbAttr":[…]} that GET returns. Returns how many were refused, each said
- * in the log with its number; a text that is no JSON counts as one.
+ * in the log with its number; a file that cannot be read or is no JSON counts
+ * as one.
  */
-MUST_CHECK size_t rules_load(struct gate *gate, struct text json, usec_t now);
-
-/* The same for a file; one that cannot be read counts as one refused. */
 MUST_CHECK size_t rules_load_file(struct gate *gate, const char *path,
 				  usec_t now);
 

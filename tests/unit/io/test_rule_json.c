@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/core/gate.h"
 #include "agent/io/members_json.h"
@@ -850,7 +851,15 @@ host_has_no_case(void **state)
 static size_t
 load(struct gate *gate, const char *text)
 {
-	return rules_load(gate, text_of(text), 0);
+	char path[] = "/tmp/rules-XXXXXX";
+	int fd = mkstemp(path);
+	size_t refused;
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	refused = rules_load_file(gate, path, 0);
+	unlink(path);
+	return refused;
 }
 
 /* Interface 1, --rules. */
@@ -888,6 +897,7 @@ wrong_rules_are_counted_and_others_taken(void **state)
 	assert_int_equal(load(gate, "{"), 1);
 	assert_int_equal(load(gate, ""), 1);
 	assert_int_equal(load(gate, "{}"), 1);
+	assert_int_equal(rules_load_file(gate, "/nowhere", 0), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
