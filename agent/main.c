@@ -50,7 +50,7 @@ struct app {
 	struct haproxy_api *haproxy;
 	struct api *api;
 	struct event *on_signal[3];
-	uint64_t descriptors;  /* that we may have */
+	struct descriptors descriptors;
 	uint64_t rule_changes; /* that were looked at */
 	bool ending;
 };
@@ -234,7 +234,7 @@ look_at_rules(struct app *app)
 	if (app->rule_changes == app->gate->rules.changes)
 		return;
 	app->rule_changes = app->gate->rules.changes;
-	descriptors_check(app->gate, app->descriptors);
+	descriptors_check(&app->descriptors, app->gate);
 }
 
 static void
@@ -354,7 +354,7 @@ main(int argc, char **argv)
 		break;
 	}
 	log_open(app.options.log_level, app.options.log_format);
-	app.descriptors = descriptors_raise();
+	descriptors_raise(&app.descriptors);
 	app.gate = make_gate(&app.options);
 	ok = read_addresses(&app);
 	ok = app.gate != NULL && load_rules(&app) && ok;

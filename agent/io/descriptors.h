@@ -8,6 +8,7 @@
  * that waits.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/core/base.h"
@@ -17,10 +18,18 @@
 
 struct gate;
 
-/* Raises the soft limit to the hard one; returns what is in force then. */
-uint64_t descriptors_raise(void);
+struct descriptors {
+	uint64_t limit; /* in force */
+	bool few;       /* as was said */
+};
 
-/* Warns where the queues of all rules together could take more than limit. */
-void descriptors_check(const struct gate *gate, uint64_t limit);
+/* Raises the soft limit to the hard one. */
+void descriptors_raise(struct descriptors *d);
+
+/*
+ * After a change of rules: says whether the queues of all of them together
+ * could take more than the limit, where that is not as it was.
+ */
+void descriptors_check(struct descriptors *d, const struct gate *gate);
 
 #endif

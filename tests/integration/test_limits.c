@@ -114,6 +114,32 @@ questions_go_on_without_descriptors(void **state)
 	agent_stop(&agent);
 }
 
+static void
+put_depth(const struct agent *agent, unsigned depth)
+{
+	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1,
+						  .depth = depth,
+						  .wait_ms = 600000 });
+}
+
+/* However many changes of rules leave it so. */
+static void
+few_descriptors_are_said_once(void **state)
+{
+	static const char warning[] = "too few for full queues";
+	struct agent *agent =
+		agent_start(&(struct agent_setup){ .descriptors = 1024 });
+
+	(void)state;
+	put_depth(agent, 1000);
+	put_depth(agent, 2000);
+	put_depth(agent, 10);
+	assert_true(agent_logs(agent, "enough for full queues"));
+	assert_non_null(strstr(agent->log, warning));
+	assert_null(strstr(strstr(agent->log, warning) + 1, warning));
+	agent_stop(&agent);
+}
+
 /* A connection each, as HAProxy from 3.1 on has it. */
 static void
 open_waiters(struct agent *agent, struct asker **askers, int count)
@@ -233,6 +259,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(descriptors_run_out),
 		AGENT_TEST(questions_go_on_without_descriptors),
+		AGENT_TEST(few_descriptors_are_said_once),
 		AGENT_TEST(held_connections_are_cheap),
 		AGENT_TEST(memory_comes_back),
 		AGENT_TEST(burst_after_a_reload_is_served),
