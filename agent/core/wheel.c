@@ -8,6 +8,7 @@ wheel_init(struct wheel *wheel, usec_t now)
 {
 	for (size_t i = 0; i < WHEEL_SLOTS; i++)
 		TAILQ_INIT(&wheel->slot[i]);
+	TAILQ_INIT(&wheel->due);
 	wheel->turned = now / WHEEL_SLOT_USEC;
 	wheel->next = wheel->turned;
 	wheel->len = 0;
@@ -36,25 +37,40 @@ wheel_set(struct wheel *wheel, struct wheel_node *node, usec_t deadline)
 		wheel->next = number;
 }
 
+#define AMONG_DUE UINT64_MAX
+
 void
 wheel_drop(struct wheel *wheel, struct wheel_node *node)
 {
+	struct wheel_slot *slot = &wheel->due;
+
 	if (!node->set)
 		return;
-	TAILQ_REMOVE(slot_at(wheel, node->slot), node, link);
+	if (node->slot != AMONG_DUE)
+		slot = slot_at(wheel, node->slot);
+	TAILQ_REMOVE(slot, node, link);
 	node->set = false;
 	wheel->len--;
 }
 
-static struct wheel_node *
-expired_in(struct wheel_slot *slot, usec_t now)
+/*
+ * Collects what has expired in a slot. One pass, since nodes of later rounds
+ * may stand anywhere between.
+ */
+static void
+sweep(struct wheel *wheel, struct wheel_slot *slot, usec_t now)
 {
-	struct wheel_node *node;
+	struct wheel_node *node = TAILQ_FIRST(slot);
+	struct wheel_node *next;
 
-	TAILQ_FOREACH (node, slot, link)
-		if (node->deadline <= now)
-			return node;
-	return NULL;
+	for (; node != NULL; node = next) {
+		next = TAILQ_NEXT(node, link);
+		if (node->deadline > now)
+			continue;
+		TAILQ_REMOVE(slot, node, link);
+		node->slot = AMONG_DUE;
+		TAILQ_INSERT_TAIL(&wheel->due, node, link);
+	}
 }
 
 /* Finds the next slot with a node in it, at most one round away. */
@@ -68,29 +84,36 @@ look_ahead(struct wheel *wheel)
 		wheel->next++;
 }
 
-struct wheel_node *
-wheel_expired(struct wheel *wheel, usec_t now)
+/* Goes on to the slot of now, or to the first with something due. */
+static void
+turn(struct wheel *wheel, usec_t now)
 {
 	uint64_t last = now / WHEEL_SLOT_USEC;
 
 	/* One round sees every slot, however long nobody looked. */
 	if (last >= wheel->turned + WHEEL_SLOTS)
 		wheel->turned = last - WHEEL_SLOTS + 1;
-
 	for (;;) {
-		struct wheel_node *node =
-			expired_in(slot_at(wheel, wheel->turned), now);
-
-		if (node != NULL) {
-			wheel_drop(wheel, node);
-			return node;
-		}
-		if (wheel->turned >= last)
-			break;
+		sweep(wheel, slot_at(wheel, wheel->turned), now);
+		if (!TAILQ_EMPTY(&wheel->due) || wheel->turned >= last)
+			return;
 		wheel->turned++;
 	}
-	look_ahead(wheel);
-	return NULL;
+}
+
+struct wheel_node *
+wheel_expired(struct wheel *wheel, usec_t now)
+{
+	struct wheel_node *node;
+
+	if (TAILQ_EMPTY(&wheel->due))
+		turn(wheel, now);
+	node = TAILQ_FIRST(&wheel->due);
+	if (node != NULL)
+		wheel_drop(wheel, node);
+	else
+		look_ahead(wheel);
+	return node;
 }
 
 usec_t

@@ -25,7 +25,7 @@
 struct wheel_node {
 	TAILQ_ENTRY(wheel_node) link;
 	usec_t deadline;
-	uint64_t slot; /* counted from time 0 */
+	uint64_t slot; /* counted from time 0; UINT64_MAX among those due */
 	bool set;
 };
 
@@ -33,8 +33,9 @@ TAILQ_HEAD(wheel_slot, wheel_node);
 
 struct wheel {
 	struct wheel_slot slot[WHEEL_SLOTS];
-	uint64_t turned; /* slots gone by since time 0 */
-	uint64_t next;   /* no node is in a slot before this one */
+	struct wheel_slot due; /* expired, not yet returned */
+	uint64_t turned;       /* slots gone by since time 0 */
+	uint64_t next;         /* no node is in a slot before this one */
 	size_t len;
 };
 
