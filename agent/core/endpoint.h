@@ -39,6 +39,7 @@ struct endpoint {
 
 	/* What the look in progress has found. */
 	bool seen;
+	bool seen_own; /* in the backend of its rule, not in the default one */
 	bool seen_up;
 	uint32_t seen_sessions;
 	uint32_t lost; /* units that nobody owns any more */

@@ -36,17 +36,21 @@ gate_discard_pool(struct gate *g, struct pool *p)
 }
 
 static void
+unsee(struct endpoint *e)
+{
+	e->seen = e->seen_own = e->seen_up = false;
+	e->seen_sessions = 0;
+	e->lost = 0;
+}
+
+static void
 begin_pools(struct gate_pools *pools)
 {
 	struct pool *p;
 
 	TAILQ_FOREACH (p, pools, link)
-		for (size_t i = 0; i < p->endpoint_count; i++) {
-			p->endpoints[i].seen = false;
-			p->endpoints[i].seen_up = false;
-			p->endpoints[i].seen_sessions = 0;
-			p->endpoints[i].lost = 0;
-		}
+		for (size_t i = 0; i < p->endpoint_count; i++)
+			unsee(&p->endpoints[i]);
 }
 
 void
@@ -63,13 +67,37 @@ backend_of(const struct gate *g, const struct pool *p)
 	return p->backend[0] != '\0' ? p->backend : g->options.backend;
 }
 
+static uint32_t
+add_up_to_max(uint32_t a, uint32_t b)
+{
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
 static void
 tell(struct endpoint *e, const struct server_look *look)
 {
 	e->seen = true;
 	e->seen_up = e->seen_up || look->up;
-	e->seen_sessions += look->sessions;
+	e->seen_sessions = add_up_to_max(e->seen_sessions, look->sessions);
 	endpoint_name(e, look->server);
+}
+
+/*
+ * A rule whose name is no backend is served by the default one, as in the
+ * shipped configuration; its own backend, once seen, counts alone.
+ */
+static void
+tell_backend(const struct gate *g, struct endpoint *e,
+	     const struct server_look *look)
+{
+	if (text_is(look->backend, backend_of(g, e->pool))) {
+		if (!e->seen_own)
+			unsee(e);
+		e->seen_own = true;
+		tell(e, look);
+	} else if (!e->seen_own && text_is(look->backend, g->options.backend)) {
+		tell(e, look);
+	}
 }
 
 void
@@ -82,9 +110,8 @@ gate_look_server(struct gate *g, const struct server_look *look)
 		struct endpoint *e = CONTAINER_OF(node, struct endpoint, node);
 
 		if (e->port == look->port &&
-		    address_equals(&e->address, &look->address) &&
-		    text_is(look->backend, backend_of(g, e->pool)))
-			tell(e, look);
+		    address_equals(&e->address, &look->address))
+			tell_backend(g, e, look);
 	}
 }
 
