@@ -190,12 +190,27 @@ fill_ask(struct ask *ask, const struct fields *f)
 	};
 }
 
+/* Whether HAProxy's log line can bring it back (log_line.h). */
+static bool
+is_id(struct text id)
+{
+	if (id.len == 0 || id.len > REQUEST_ID_MAX || text_is(id, "-"))
+		return false;
+	for (size_t i = 0; i < id.len; i++) {
+		unsigned char c = (unsigned char)id.at[i];
+
+		if (c <= ' ' || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
 static void
 judge(struct question *q, const struct fields *f, bool typed)
 {
 	q->usable = false;
 	q->why = UNUSABLE_ARGUMENT;
-	if (f->id.len == 0 || f->id.len > REQUEST_ID_MAX) {
+	if (!is_id(f->id)) {
 		q->why = UNUSABLE_ID;
 		return;
 	}

@@ -489,7 +489,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	usec_t now = turn_enter(c->hub->turn);
 
 	(void)fd;
-	if (what & EV_TIMEOUT) {
+	/* After a stall both may be true; then it has greeted in time. */
+	if ((what & EV_TIMEOUT) && !(what & EV_READ)) {
 		refuse(c, "does not greet");
 		return;
 	}

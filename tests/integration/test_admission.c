@@ -205,11 +205,34 @@ full_queue_is_429(void **state)
 	has_counts(&reply, 1, 0, 1);
 
 	asker_ask(asker, "waits");
-	reply = asker_decide(asker, "too many");
+	reply = asker_decide(asker, "too-many");
 	is_refusal(&reply, 429, "admission_capacity", 1);
 	has_counts(&reply, 1, 1, 1);
 	assert_int_equal(rest_decisions(agent, "queue_full"), 1);
 	assert_int_equal(rest_decisions(agent, "queued"), 1);
+	asker_close(&asker);
+	agent_stop(&agent);
+}
+
+/* HAProxy's line could not bring such a one back (interface 3). */
+static void
+id_is_one_word(void **state)
+{
+	static const char *const no_ids[] = { "-",    "a b",  " a",
+					      "a\nb", "a\tb", "a\x7f" };
+	struct agent *agent = agent_start(NULL);
+	struct asker *asker = asker_open(agent);
+
+	(void)state;
+	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 1 });
+	for (size_t i = 0; i < ARRAY_LEN(no_ids); i++) {
+		struct reply reply = asker_decide(asker, no_ids[i]);
+
+		is_bypass(&reply);
+	}
+	assert_int_equal(
+		rest_metric(agent, "spop_unusable_total", "cause=\"id\""),
+		ARRAY_LEN(no_ids));
 	asker_close(&asker);
 	agent_stop(&agent);
 }
@@ -614,6 +637,7 @@ main(void)
 		AGENT_TEST(unknown_arguments_mean_nothing),
 		AGENT_TEST(null_is_absent),
 		AGENT_TEST(id_may_have_128_bytes),
+		AGENT_TEST(id_is_one_word),
 		AGENT_TEST(wrong_types_are_bypassed),
 		AGENT_TEST(other_messages_are_answered_not_noted),
 		AGENT_TEST(response_is_noted),

@@ -204,7 +204,7 @@ frames_may_come_a_byte_at_a_time(void **state)
 	(void)state;
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 10 });
 	stream = asker_put_usual(slow, "slow");
-	asker_put_usual(slow, "slow as well");
+	asker_put_usual(slow, "slow-as-well");
 	for (size_t i = 0; i < slow->out.len; i++) {
 		assert_true(wire_send(slow->wire, slow->out.buf + i, 1));
 		/* It is read by then: this is a turn of the loop later. */
