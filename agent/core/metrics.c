@@ -13,24 +13,48 @@ const struct metric_row metrics_table[METRIC_COUNT] = {
 #undef METRIC
 };
 
+#define ROLES                                                                  \
+	[METRIC_ROLE_SERVICE] = "service",                                     \
+	[METRIC_ROLE_NORMAL] = "normal",                                       \
+	[METRIC_ROLE_PREFILL] = "prefill",                                     \
+	[METRIC_ROLE_DECODE] = "decode"
+
 static const struct metric_label_row labels[] = {
 	[LABEL_NONE] = { NULL, 1, { "" } },
-	[LABEL_ROLE] = { "role", 4,
-			 { "service", "normal", "prefill", "decode" } },
-	[LABEL_LIMIT] = { "role", 5, { "service", "normal", "prefill",
-				       "decode", "queue" } },
+	[LABEL_ROLE] = { "role", METRIC_ROLE_QUEUE, { ROLES } },
+	[LABEL_LIMIT] = { "role", METRIC_ROLE_QUEUE + 1, {
+		ROLES,
+		[METRIC_ROLE_QUEUE] = "queue",
+	} },
 	[LABEL_REASON] = { "reason", REASON_COUNT, {
-#define REASON(name, label, ...) label,
+#define REASON(name, label, ...) [REASON_##name] = label,
 #include "agent/core/reason.def"
 #undef REASON
 	} },
-	[LABEL_ANOMALY] = { "kind", 3, { "underflow", "unknown_permit",
-					 "tenant_table_full" } },
-	[LABEL_LINE] = { "result", 7, { "released", "cancelled", "early",
-					"noted", "late", "unknown", "other" } },
-	[LABEL_UNUSABLE] = { "cause", 4, { "message", "id", "argument",
-					   "memory" } },
-	[LABEL_LOOK] = { "result", 3, { "ok", "unreachable", "unparseable" } },
+	[LABEL_ANOMALY] = { "kind", ANOMALY_COUNT, {
+		[ANOMALY_UNDERFLOW] = "underflow",
+		[ANOMALY_UNKNOWN_PERMIT] = "unknown_permit",
+		[ANOMALY_TENANT_TABLE_FULL] = "tenant_table_full",
+	} },
+	[LABEL_LINE] = { "result", LINE_COUNT, {
+		[LINE_RELEASED] = "released",
+		[LINE_CANCELLED] = "cancelled",
+		[LINE_EARLY] = "early",
+		[LINE_NOTED] = "noted",
+		[LINE_LATE] = "late",
+		[LINE_UNKNOWN] = "unknown",
+		[LINE_OTHER] = "other",
+	} },
+	[LABEL_UNUSABLE] = { "cause", UNUSABLE_COUNT, {
+		[UNUSABLE_MESSAGE] = "message",
+		[UNUSABLE_ID] = "id",
+		[UNUSABLE_ARGUMENT] = "argument",
+	} },
+	[LABEL_LOOK] = { "result", LOOK_COUNT, {
+		[LOOK_OK] = "ok",
+		[LOOK_UNREACHABLE] = "unreachable",
+		[LOOK_UNPARSEABLE] = "unparseable",
+	} },
 };
 /* clang-format on */
 

@@ -34,18 +34,19 @@ enum metric_label {
 	LABEL_LOOK,
 };
 
-/* The values of the label sets, in order; LIMIT continues ROLE. */
+/* The values of the label sets, in order; their words stand in metrics.c. */
 enum metric_role {
 	METRIC_ROLE_SERVICE,
 	METRIC_ROLE_NORMAL,
 	METRIC_ROLE_PREFILL,
 	METRIC_ROLE_DECODE,
-	METRIC_ROLE_QUEUE,
+	METRIC_ROLE_QUEUE, /* of LIMIT only, so it is the last */
 };
 enum anomaly {
 	ANOMALY_UNDERFLOW,
 	ANOMALY_UNKNOWN_PERMIT,
-	ANOMALY_TENANT_TABLE_FULL
+	ANOMALY_TENANT_TABLE_FULL,
+	ANOMALY_COUNT
 };
 
 /* What came of a line of HAProxy's log (interface 3). */
@@ -57,6 +58,7 @@ enum line_result {
 	LINE_LATE,      /* of a unit that is back already */
 	LINE_UNKNOWN,   /* of a unit that nobody gave */
 	LINE_OTHER,     /* not for the gate */
+	LINE_COUNT
 };
 
 /* Why a message could not be used (interface 2). */
@@ -64,10 +66,10 @@ enum unusable {
 	UNUSABLE_MESSAGE,
 	UNUSABLE_ID,
 	UNUSABLE_ARGUMENT,
-	UNUSABLE_MEMORY
+	UNUSABLE_COUNT
 };
 
-enum look_result { LOOK_OK, LOOK_UNREACHABLE, LOOK_UNPARSEABLE };
+enum look_result { LOOK_OK, LOOK_UNREACHABLE, LOOK_UNPARSEABLE, LOOK_COUNT };
 
 #define METRIC_VALUES_MAX 16
 
@@ -93,11 +95,18 @@ struct metrics {
 	uint64_t value[METRIC_COUNT][METRIC_VALUES_MAX]; /* of METRIC_PROCESS */
 };
 
-/* Adds one to a counter of the process. */
+/* Adds n to a number of the process; value is 0 where it has no label. */
+static inline void
+metrics_add(struct metrics *m, enum metric_id id, unsigned value, int64_t n)
+{
+	m->value[id][value] += (uint64_t)n;
+}
+
+/* Adds one. */
 static inline void
 metrics_count(struct metrics *m, enum metric_id id, unsigned value)
 {
-	m->value[id][value]++;
+	metrics_add(m, id, value, 1);
 }
 
 #define HISTOGRAM_BUCKETS 8

@@ -147,7 +147,8 @@ note_drops(struct haproxy *h, const struct haproxy_info *info,
 
 	if (dropped == 0)
 		return;
-	api->gate->metrics.value[METRIC_log_lines_dropped][0] += dropped;
+	metrics_add(&api->gate->metrics, METRIC_log_lines_dropped, 0,
+		    (int64_t)dropped);
 	if (log_limit(&api->losses, now))
 		log_warnx("haproxy: log lines were dropped count=%llu "
 			  "socket=%s skipped=%lu",

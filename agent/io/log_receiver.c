@@ -91,7 +91,8 @@ struct log_receiver {
 static void
 note_loss(struct log_receiver *r, uint64_t lines, const char *by, usec_t now)
 {
-	r->gate->metrics.value[METRIC_log_lines_dropped][0] += lines;
+	metrics_add(&r->gate->metrics, METRIC_log_lines_dropped, 0,
+		    (int64_t)lines);
 	if (log_limit(&r->losses, now))
 		log_warnx(
 			"log: lines were dropped count=%llu by=%s skipped=%lu",

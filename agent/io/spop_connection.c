@@ -31,12 +31,6 @@
 
 /* ---- closing ---- */
 
-static uint64_t *
-count_of(struct spop_hub *hub, enum metric_id id)
-{
-	return &hub->gate->metrics.value[id][0];
-}
-
 static void
 drop_unsent(struct spop_connection *c)
 {
@@ -72,7 +66,7 @@ bury(struct spop_connection *c, const char *reason)
 	c->fd = -1;
 	LIST_REMOVE(c, link);
 	LIST_INSERT_HEAD(&hub->graveyard, c, link);
-	(*count_of(hub, METRIC_spop_connections))--;
+	metrics_add(&hub->gate->metrics, METRIC_spop_connections, 0, -1);
 }
 
 /* An end that the peer is to blame for. */
@@ -81,7 +75,7 @@ refuse(struct spop_connection *c, const char *reason)
 {
 	struct spop_hub *hub = c->hub;
 
-	(*count_of(hub, METRIC_spop_closed))++;
+	metrics_count(&hub->gate->metrics, METRIC_spop_refused, 0);
 	if (log_limit(&hub->refused, turn_enter(hub->turn)))
 		log_warnx("spop: connection refused fd=%d reason=\"%s\" "
 			  "skipped=%lu",
@@ -233,7 +227,7 @@ sent_ack(struct spop_connection *c, int rc)
 	if (rc < 0)
 		fail(c, rc);
 	else
-		(*count_of(c->hub, METRIC_spop_acks))++;
+		metrics_count(&c->hub->gate->metrics, METRIC_spop_acks, 0);
 }
 
 void
@@ -278,7 +272,7 @@ on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
 	struct answer answer;
 	int rc = admission_message_read(event->payload, &q);
 
-	(*count_of(c->hub, METRIC_spop_notifies))++;
+	metrics_count(&c->hub->gate->metrics, METRIC_spop_notifies, 0);
 	if (rc < 0) {
 		fail(c, rc);
 		return;
@@ -527,7 +521,7 @@ spop_connection_open(struct spop_hub *hub, int fd)
 	spop_session_init(&c->session, SPOP_AGENT);
 	LIST_INIT(&c->peer.waiters);
 	LIST_INSERT_HEAD(&hub->open, c, link);
-	(*count_of(hub, METRIC_spop_connections))++;
+	metrics_count(&hub->gate->metrics, METRIC_spop_connections, 0);
 }
 
 struct spop_connection *

@@ -57,7 +57,7 @@ struct spop_hub {
 	struct spop_connection *writing; /* NULL: the writer is empty */
 
 	struct log_limit refused;
-	struct log_limit unusable[UNUSABLE_MEMORY + 1]; /* by cause */
+	struct log_limit unusable[UNUSABLE_COUNT]; /* by cause */
 };
 
 /* False without memory. */

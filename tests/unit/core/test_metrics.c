@@ -71,7 +71,7 @@ words_stand_at_their_numbers(void **state)
 		{ LABEL_LINE, LINE_UNKNOWN, "unknown" },
 		{ LABEL_LINE, LINE_OTHER, "other" },
 		{ LABEL_UNUSABLE, UNUSABLE_MESSAGE, "message" },
-		{ LABEL_UNUSABLE, UNUSABLE_MEMORY, "memory" },
+		{ LABEL_UNUSABLE, UNUSABLE_ARGUMENT, "argument" },
 		{ LABEL_LOOK, LOOK_OK, "ok" },
 		{ LABEL_LOOK, LOOK_UNPARSEABLE, "unparseable" },
 	};
