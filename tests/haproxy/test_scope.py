@@ -53,7 +53,9 @@ class Scope(StackCase):
         pool = self.pool(fc_max_outstanding=1)
         self.hold(pool, 1)
         for path in ("/v1/chat/completions?x=1", "/v1/chat/completions/",
-                     "/v1/chat/completions//?x=/"):
+                     "/v1/chat/completions//?x=/",
+                     # Engines decode a path before they look at it.
+                     "/v1/chat/%63ompletions", "/%76%31/chat/completions"):
             with self.subTest(path):
                 self.assertEqual(429, self.ask(pool, chat(path=path)).status)
         for path in ("/V1/chat/completions", "/v1/chat/completions/x",
