@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent/core/gate.h"
 #include "agent/io/api.h"
@@ -322,9 +324,33 @@ serve(struct app *app)
 	return event_base_dispatch(app->base) >= 0;
 }
 
+/* Once the loop no longer sees them, a second one would kill us half closed. */
+static void
+block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
+/* So that no socket of ours gets the number that the log is written to. */
+static void
+open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void
 close_all(struct app *app)
 {
+	block_signals();
 	haproxy_api_close(&app->haproxy);
 	api_close(&app->api);
 	log_receiver_close(&app->lines);
@@ -345,6 +371,7 @@ main(int argc, char **argv)
 	struct app app = { .ending = false };
 	bool ok;
 
+	open_standard_descriptors();
 	switch (options_read(&app.options, argc, argv, SPOA_VERSION)) {
 	case OPTIONS_DONE:
 		return EXIT_SUCCESS;
