@@ -4,7 +4,7 @@
 
     suite.py [WORD]...    the tests whose name has one of the words; or all
 
-Prints a line for each test and ends with their number.
+Prints a line for each test, and last how many passed and failed.
 """
 
 import sys
@@ -39,8 +39,8 @@ class Lines(unittest.TestResult):
         super().stopTest(test)
 
     def wrong(self, test, error):
+        self.bad += self.word != "FAIL"
         self.word = "FAIL"
-        self.bad += 1
         print(f"---- {short(test)}")
         traceback.print_exception(*error, file=sys.stdout)
 
@@ -73,9 +73,9 @@ def main():
     result = Lines()
     began = time.monotonic()
     unittest.TestSuite(chosen(suite, sys.argv[1:])).run(result)
-    print(f"{result.testsRun} tests, {result.bad} failures, "
-          f"{result.left_out} left out, "
-          f"{time.monotonic() - began:.0f} s")
+    passed = result.testsRun - result.bad - result.left_out
+    print(f"{time.monotonic() - began:.0f} s")
+    print(f"{passed} passed, {result.bad} failed, {result.left_out} skipped")
     return 1 if result.bad or not result.testsRun else 0
 
 
