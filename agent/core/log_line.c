@@ -14,9 +14,6 @@ static const struct {
 	{ "id", offsetof(struct log_line, id) },
 	{ "permit", offsetof(struct log_line, permit) },
 	{ "verdict", offsetof(struct log_line, verdict) },
-	{ "state", offsetof(struct log_line, state) },
-	{ "status", offsetof(struct log_line, status) },
-	{ "server", offsetof(struct log_line, server) },
 };
 
 struct text

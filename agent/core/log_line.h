@@ -7,9 +7,10 @@
  *
  * What the client chose, such as a header, may stand in the fields of the
  * access log before the word "admission", never behind it. So the last such
- * word is the gate's, and only fields may follow it, none of them twice: a
- * client cannot forge the end of another's request, not even in the line of a
- * request that the gate was never asked about.
+ * word is the gate's, and only fields may follow it, none of the gate's own
+ * twice: a client cannot forge the end of another's request, not even in the
+ * line of a request that the gate was never asked about. The other fields are
+ * for whoever reads the log.
  */
 
 #include <stdbool.h>
@@ -21,9 +22,6 @@ struct log_line {
 	struct text id;
 	struct text permit;
 	struct text verdict;
-	struct text state;
-	struct text status;
-	struct text server;
 };
 
 /* Without the newlines, CRs and NULs at its end. */
