@@ -24,6 +24,7 @@
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
 #include "agent/io/log_receiver.h"
+#include "agent/io/loop.h"
 #include "agent/io/options.h"
 #include "agent/io/rules_json.h"
 #include "agent/io/spop_server.h"
@@ -32,6 +33,8 @@
 
 /* How long answers may take to leave once the program was told to end. */
 #define FAREWELL_SECONDS 2
+
+static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 /* The options' addresses, each in the place of its text. */
 struct addresses {
@@ -51,7 +54,7 @@ struct app {
 	struct log_receiver *lines;
 	struct haproxy_api *haproxy;
 	struct api *api;
-	struct event *on_signal[3];
+	struct event *on_signal[ARRAY_LEN(signals)];
 	struct descriptors descriptors;
 	uint64_t rule_changes; /* that were looked at */
 	bool ending;
@@ -253,14 +256,12 @@ end_turn(void *arg, usec_t now)
 }
 
 static void
-on_end(evutil_socket_t sig, short what, void *arg)
+end(struct app *app, int number)
 {
 	struct timeval longest = { FAREWELL_SECONDS, 0 };
-	struct app *app = arg;
 	usec_t now = turn_enter(app->turn);
 
-	(void)what;
-	log_info("ending: waiters are told signal=%d", (int)sig);
+	log_info("ending: waiters are told signal=%d", number);
 	app->ending = true;
 	api_set_ready(app->api, false);
 	spop_server_stop_listening(app->spop);
@@ -269,28 +270,22 @@ on_end(evutil_socket_t sig, short what, void *arg)
 }
 
 static void
-on_hangup(evutil_socket_t sig, short what, void *arg)
+on_signal(evutil_socket_t number, short what, void *arg)
 {
-	(void)sig;
 	(void)what;
-	(void)arg;
-	log_info("hangup: no file to reopen");
+	if (number == SIGHUP)
+		log_info("hangup: no file to reopen");
+	else
+		end(arg, (int)number);
 }
 
 static bool
 watch_signals(struct app *app)
 {
-	static const struct {
-		int number;
-		event_callback_fn call;
-	} signals[] = { { SIGTERM, on_end },
-			{ SIGINT, on_end },
-			{ SIGHUP, on_hangup } };
-
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-		app->on_signal[i] = evsignal_new(app->base, signals[i].number,
-						 signals[i].call, app);
+		app->on_signal[i] =
+			evsignal_new(app->base, signals[i], on_signal, app);
 		if (app->on_signal[i] == NULL ||
 		    evsignal_add(app->on_signal[i], NULL) != 0)
 			return false;
@@ -356,8 +351,7 @@ close_all(struct app *app)
 	log_receiver_close(&app->lines);
 	spop_server_close(&app->spop);
 	for (size_t i = 0; i < ARRAY_LEN(app->on_signal); i++)
-		if (app->on_signal[i] != NULL)
-			event_free(app->on_signal[i]);
+		free_event(app->on_signal[i]);
 	ticker_close(&app->ticker);
 	turn_close(&app->turn);
 	gate_free(&app->gate);

@@ -12,6 +12,7 @@
 #include "agent/io/api_route.h"
 #include "agent/io/listener.h"
 #include "agent/io/log.h"
+#include "agent/io/loop.h"
 #include "agent/io/turn.h"
 
 #define CONNECTIONS_MAX 256
@@ -350,13 +351,6 @@ api_open(struct event_base *base, int listener,
 		return NULL;
 	}
 	return api;
-}
-
-static void
-free_event(struct event *event)
-{
-	if (event != NULL)
-		event_free(event);
 }
 
 void

@@ -12,6 +12,7 @@
 #include "agent/io/haproxy_process.h"
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
+#include "agent/io/loop.h"
 #include "agent/io/turn.h"
 
 #define LOOK_SEC 1
@@ -447,8 +448,7 @@ haproxy_api_close(struct haproxy_api **api)
 {
 	if (*api == NULL)
 		return;
-	if ((*api)->tick != NULL)
-		event_free((*api)->tick);
+	free_event((*api)->tick);
 	for (size_t i = 0; i < (*api)->count; i++) {
 		struct haproxy *h = &(*api)->haproxys[i];
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/io/listen_text.h"
+#include "agent/io/loop.h"
 #include "agent/io/turn.h"
 
 #define PAUSE_SECONDS 1
@@ -80,8 +81,7 @@ listener_close(struct listener **listener)
 		evconnlistener_free(l->accepts);
 	}
 	listen_close(fd);
-	if (l->resume != NULL)
-		event_free(l->resume);
+	free_event(l->resume);
 	free(l);
 	*listener = NULL;
 }

@@ -15,6 +15,7 @@
 #include "agent/io/listen_text.h"
 #include "agent/io/listener.h"
 #include "agent/io/log.h"
+#include "agent/io/loop.h"
 #include "agent/io/turn.h"
 
 /* Datagrams that one system call fetches, and such calls in one turn. */
@@ -300,8 +301,7 @@ add_connection(struct log_receiver *r, int fd)
 	c->readable =
 		event_new(r->base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	if (c->readable == NULL || event_add(c->readable, NULL) != 0) {
-		if (c->readable != NULL)
-			event_free(c->readable);
+		free_event(c->readable);
 		free(c);
 		return false;
 	}
@@ -445,13 +445,6 @@ log_receiver_open(struct event_base *base, struct turn *turn, struct gate *gate,
 	}
 	turn_first(turn, drain, r);
 	return r;
-}
-
-static void
-free_event(struct event *event)
-{
-	if (event != NULL)
-		event_free(event);
 }
 
 void

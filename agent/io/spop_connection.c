@@ -13,6 +13,7 @@
 
 #include "agent/core/gate.h"
 #include "agent/io/admission_message.h"
+#include "agent/io/loop.h"
 #include "agent/io/spop_server.h"
 #include "agent/io/turn.h"
 
@@ -98,8 +99,7 @@ make_unsent(struct spop_connection *c)
 	    event_add(writable, NULL) != 0) {
 		if (unsent != NULL)
 			evbuffer_free(unsent);
-		if (writable != NULL)
-			event_free(writable);
+		free_event(writable);
 		return false;
 	}
 	c->unsent = unsent;
@@ -512,8 +512,7 @@ spop_connection_open(struct spop_hub *hub, int fd)
 	c->readable =
 		event_new(hub->base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	if (c->readable == NULL || !wait_for_greeting(c, now)) {
-		if (c->readable != NULL)
-			event_free(c->readable);
+		free_event(c->readable);
 		close(fd);
 		free(c);
 		return;
