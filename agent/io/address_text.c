@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* The longest address and its terminator. */
+#define STRING_MAX 46
+
 static bool
 parse(int family, const char *text, struct address *address)
 {
@@ -20,7 +23,7 @@ parse(int family, const char *text, struct address *address)
 bool
 address_from_text(struct text text, struct address *address)
 {
-	char string[ADDRESS_TEXT_MAX] = { 0 };
+	char string[STRING_MAX] = { 0 };
 
 	if (text.len == 0 || text.len >= sizeof(string) ||
 	    memchr(text.at, '\0', text.len) != NULL)
@@ -64,16 +67,4 @@ address_port_from_text(struct text text, struct address *address,
 		return false;
 	*port = (uint16_t)number;
 	return true;
-}
-
-size_t
-address_to_text(const struct address *address, char text[ADDRESS_TEXT_MAX])
-{
-	int family = address->family == ADDRESS_V4 ? AF_INET : AF_INET6;
-
-	text[0] = '\0';
-	if (address->family == ADDRESS_NONE ||
-	    inet_ntop(family, address->bytes, text, ADDRESS_TEXT_MAX) == NULL)
-		return 0;
-	return strlen(text);
 }

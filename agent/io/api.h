@@ -21,9 +21,6 @@ struct event_base;
 struct gate;
 struct turn;
 
-/* What a parked request may hold in HAProxy, unless told otherwise. */
-#define API_REQUEST_BUFFER_KIB 1024
-
 struct api_options {
 	struct gate *gate;           /* borrowed */
 	struct turn *turn;           /* borrowed */

@@ -2,6 +2,7 @@
 #include "agent/io/api_rules.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/core/gate.h"
 #include "agent/io/address_text.h"
@@ -9,7 +10,6 @@
 #include "agent/io/rule_json.h"
 #include "agent/io/rules_json.h"
 
-#define PORT_MAX 65535
 #define NO_RULE "no-rule error"
 
 void
@@ -62,7 +62,7 @@ read_wanted(const struct api_call *call, struct wanted *want,
 	unsigned long long port;
 
 	if (!read_address(api_call_part(call, "ip"), &want->vip) ||
-	    !text_number(api_call_part(call, "port"), PORT_MAX, &port) ||
+	    !text_number(api_call_part(call, "port"), UINT16_MAX, &port) ||
 	    !rule_path_match(match, &want->path_match)) {
 		api_answer_error(answer, 400,
 				 "invalid address, port or path_match_mode");

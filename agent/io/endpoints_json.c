@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/endpoints_json.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +9,15 @@
 #include "agent/io/address_text.h"
 #include "agent/io/members_json.h"
 
-#define PORT_MAX 65535
 #define WEIGHT_MAX 65535
 
 static const struct member endpoint_table[] = {
 	{ "endpointIP", .kind = MEMBER_STRING, .required = true },
 	{ "targetPort", .kind = MEMBER_NUMBER, .required = true, .min = 1,
-	  .max = PORT_MAX },
+	  .max = UINT16_MAX },
 	{ "weight", .kind = MEMBER_NUMBER, .max = WEIGHT_MAX },
 	{ "ep_role", .kind = MEMBER_NUMBER, .max = ROLE_DECODE },
-	{ "nixl_port", .kind = MEMBER_NUMBER, .max = PORT_MAX },
+	{ "nixl_port", .kind = MEMBER_NUMBER, .max = UINT16_MAX },
 	{ "backup", .kind = MEMBER_BOOLEAN },
 	{ "subnetId", .kind = MEMBER_STRING },
 	{ "monitorAddress", .kind = MEMBER_STRING },

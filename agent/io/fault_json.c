@@ -6,15 +6,26 @@
 
 #define STATUS_SCHEMA 422
 
+static void fill(struct fault *fault, unsigned status, unsigned code,
+		 const char *format, va_list args)
+	__attribute__((format(printf, 4, 0)));
+
+static void
+fill(struct fault *fault, unsigned status, unsigned code, const char *format,
+     va_list args)
+{
+	fault->status = status;
+	fault->code = code;
+	vsnprintf(fault->text, sizeof(fault->text), format, args);
+}
+
 bool
 fault_set(struct fault *fault, unsigned status, const char *format, ...)
 {
 	va_list args;
 
-	fault->status = status;
-	fault->code = status;
 	va_start(args, format);
-	vsnprintf(fault->text, sizeof(fault->text), format, args);
+	fill(fault, status, status, format, args);
 	va_end(args);
 	return false;
 }
@@ -24,10 +35,8 @@ fault_schema(struct fault *fault, unsigned code, const char *format, ...)
 {
 	va_list args;
 
-	fault->status = STATUS_SCHEMA;
-	fault->code = code;
 	va_start(args, format);
-	vsnprintf(fault->text, sizeof(fault->text), format, args);
+	fill(fault, STATUS_SCHEMA, code, format, args);
 	va_end(args);
 	return false;
 }

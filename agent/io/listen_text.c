@@ -2,7 +2,6 @@
 #include "agent/io/listen_text.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -134,18 +133,6 @@ listen_address_is_unix(const struct listen_address *address)
 	return address->at.ss_family == AF_UNIX;
 }
 
-bool
-listen_address_is_local(const struct listen_address *address)
-{
-	union socket_name name = name_of(address);
-
-	if (name.any.ss_family == AF_INET)
-		return ntohl(name.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	if (name.any.ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&name.v6.sin6_addr);
-	return true;
-}
-
 unsigned
 listen_address_port(const struct listen_address *address)
 {
@@ -156,19 +143,6 @@ listen_address_port(const struct listen_address *address)
 	if (name.any.ss_family == AF_INET6)
 		return ntohs(name.v6.sin6_port);
 	return 0;
-}
-
-void
-listen_address_set_port(struct listen_address *address, unsigned port)
-{
-	union socket_name name = name_of(address);
-
-	assert(!listen_address_is_unix(address));
-	if (name.any.ss_family == AF_INET)
-		name.v4.sin_port = htons((uint16_t)port);
-	else
-		name.v6.sin6_port = htons((uint16_t)port);
-	memcpy(&address->at, &name, sizeof(address->at));
 }
 
 void

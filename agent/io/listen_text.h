@@ -31,14 +31,8 @@ MUST_CHECK const char *listen_address_parse(const char *text,
 
 bool listen_address_is_unix(const struct listen_address *address);
 
-/* Whether it is reached from this host only; unix sockets are. */
-bool listen_address_is_local(const struct listen_address *address);
-
 /* 0 for a unix socket. */
 unsigned listen_address_port(const struct listen_address *address);
-
-/* The port of a unix socket must not be set. */
-void listen_address_set_port(struct listen_address *address, unsigned port);
 
 /* Writes it in the form that listen_address_parse() reads. */
 void listen_address_format(const struct listen_address *address,

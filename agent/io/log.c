@@ -36,11 +36,10 @@ static struct {
 	enum log_format format;
 } options = { LOG_LEVEL_INFO, LOG_FORMAT_TEXT };
 
-static const char *const level_words[] = {
-	[LOG_LEVEL_ERROR] = "error",
-	[LOG_LEVEL_WARN] = "warn",
-	[LOG_LEVEL_INFO] = "info",
-	[LOG_LEVEL_DEBUG] = "debug",
+const char *const log_level_words[] = {
+	[LOG_LEVEL_ERROR] = "error",  [LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",    [LOG_LEVEL_DEBUG] = "debug",
+	[LOG_LEVEL_DEBUG + 1] = NULL,
 };
 
 struct line {
@@ -199,7 +198,7 @@ write_line(enum log_level level, struct text message)
 		put_string(&line, "{\"ts\":\"");
 	put_time(&line);
 	put_string(&line, json ? "\",\"level\":\"" : " ");
-	put_string(&line, level_words[level]);
+	put_string(&line, log_level_words[level]);
 	put_string(&line, json ? "\",\"msg\":\"" : " ");
 	put_message(&line, message);
 	write_out(&line, json ? "\"}\n" : "\n");

@@ -20,6 +20,10 @@ enum log_level {
 	LOG_LEVEL_INFO,
 	LOG_LEVEL_DEBUG
 };
+
+/* The levels' words, by their number, and NULL. */
+extern const char *const log_level_words[];
+
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* Once, before the first line. */

@@ -76,11 +76,10 @@ set_number(void *field, const char *value)
 static const char *
 set_level(void *field, const char *value)
 {
-	static const char *const words[] = { "error", "warn", "info", "debug" };
 	enum log_level *level = field;
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (strcmp(value, words[i]) == 0) {
+	for (size_t i = 0; log_level_words[i] != NULL; i++) {
+		if (strcmp(value, log_level_words[i]) == 0) {
 			*level = (enum log_level)i;
 			return NULL;
 		}

@@ -10,8 +10,6 @@
 #include "agent/io/endpoints_json.h"
 #include "agent/io/members_json.h"
 
-#define PORT_MAX 65535
-
 /* How members begin that settings.def has, and fc_effective. */
 #define SETTING_PREFIX "fc_"
 
@@ -32,7 +30,7 @@ static const struct member arguments_table[] = {
 	/* the key */
 	{ "externalIP", .kind = MEMBER_STRING, .required = true },
 	{ "port", .kind = MEMBER_NUMBER, .required = true, .min = 1,
-	  .max = PORT_MAX },
+	  .max = UINT16_MAX },
 	{ "protocol", .kind = MEMBER_WORD, .required = true,
 	  .words = protocols },
 	{ "host", .kind = MEMBER_STRING },
@@ -51,7 +49,7 @@ static const struct member arguments_table[] = {
 
 	/* what clients write whether it means something or not */
 	{ "privateIP", .kind = MEMBER_STRING },
-	{ "portMax", .kind = MEMBER_NUMBER, .max = PORT_MAX },
+	{ "portMax", .kind = MEMBER_NUMBER, .max = UINT16_MAX },
 	{ "sel", .kind = MEMBER_NUMBER, .max = 10 },
 	{ "security", .kind = MEMBER_NUMBER, .max = 2 },
 	{ "backend_protocol", .kind = MEMBER_WORD, .words = backend_protocols },
@@ -64,7 +62,7 @@ static const struct member arguments_table[] = {
 	{ "egress", .kind = MEMBER_BOOLEAN },
 	{ "proxyprotocolv2", .kind = MEMBER_BOOLEAN },
 	{ "probetype", .kind = MEMBER_STRING },
-	{ "probeport", .kind = MEMBER_NUMBER, .max = PORT_MAX },
+	{ "probeport", .kind = MEMBER_NUMBER, .max = UINT16_MAX },
 	{ "probereq", .kind = MEMBER_STRING },
 	{ "proberesp", .kind = MEMBER_STRING },
 	{ "probeTimeout", .kind = MEMBER_NUMBER, .max = INT32_MAX },

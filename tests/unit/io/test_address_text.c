@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/address_text.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "agent/core/base.h"
 #include "tests/cmocka.h"
 
 static void
-addresses_are_read_and_written(void **state)
+is_written(const struct address *address, const char *as)
+{
+	int family = address->family == ADDRESS_V4 ? AF_INET : AF_INET6;
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(family, address->bytes, text, sizeof(text));
+	assert_string_equal(text, as);
+}
+
+static void
+addresses_are_read(void **state)
 {
 	static const struct {
 		const char *text, *written;
@@ -24,14 +35,11 @@ addresses_are_read_and_written(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct address address;
-		char text[ADDRESS_TEXT_MAX];
 
 		assert_true(
 			address_from_text(text_of(cases[i].text), &address));
 		assert_int_equal(address.family, cases[i].family);
-		assert_int_equal(address_to_text(&address, text),
-				 strlen(cases[i].written));
-		assert_string_equal(text, cases[i].written);
+		is_written(&address, cases[i].written);
 	}
 }
 
@@ -46,7 +54,6 @@ what_is_no_address_is_refused(void **state)
 		"::1%lo",    "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.2555",
 	};
 	struct address address = { .family = ADDRESS_NONE };
-	char text[ADDRESS_TEXT_MAX] = "x";
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -54,8 +61,6 @@ what_is_no_address_is_refused(void **state)
 	assert_false(
 		address_from_text((struct text){ "1.2.3.4\0", 8 }, &address));
 	assert_int_equal(address.family, ADDRESS_NONE);
-	assert_int_equal(address_to_text(&address, text), 0);
-	assert_string_equal(text, "");
 }
 
 static void
@@ -74,13 +79,11 @@ address_and_port_are_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct address address;
-		char host[ADDRESS_TEXT_MAX];
 		uint16_t port;
 
 		assert_true(address_port_from_text(text_of(cases[i].text),
 						   &address, &port));
-		address_to_text(&address, host);
-		assert_string_equal(host, cases[i].host);
+		is_written(&address, cases[i].host);
 		assert_int_equal(port, cases[i].port);
 	}
 }
@@ -108,7 +111,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_read_and_written),
+		cmocka_unit_test(addresses_are_read),
 		cmocka_unit_test(what_is_no_address_is_refused),
 		cmocka_unit_test(address_and_port_are_read),
 		cmocka_unit_test(what_has_no_address_or_port_is_refused),

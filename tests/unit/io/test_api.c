@@ -89,8 +89,7 @@ static void
 open_at(struct fixture *f, const char *address)
 {
 	struct api_options options = { .version = "1.2.3",
-				       .request_buffer_kib =
-					       API_REQUEST_BUFFER_KIB };
+				       .request_buffer_kib = 1024 };
 	const char *step;
 	int listener;
 
