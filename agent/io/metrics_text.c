@@ -198,28 +198,35 @@ put_pool(struct out *o, const struct pool *pool, enum metric_id id,
 	}
 }
 
+/* What every series of a pool has, of one pool behind the other. */
 static void
-put_pools(struct out *o, const struct gate *gate, enum metric_id id)
+put_labels(struct out *labels, const struct gate *gate)
 {
-	struct out labels = { 0 };
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &gate->pools, link) {
-		labels.len = 0;
-		put_label(&labels, "service", pool->service);
-		put(&labels, ",");
-		put_label(&labels, "pool", pool->label);
-		put_bytes(&labels, "", 1);
-		if (labels.failed)
-			break;
-		put_pool(o, pool, id, labels.at);
+		put_label(labels, "service", pool->service);
+		put(labels, ",");
+		put_label(labels, "pool", pool->label);
+		put_bytes(labels, "", 1);
 	}
-	o->failed = o->failed || labels.failed;
-	free(labels.at);
 }
 
 static void
-put_family(struct out *o, const struct gate *gate, enum metric_id id)
+put_pools(struct out *o, const struct gate *gate, enum metric_id id,
+	  const char *labels)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &gate->pools, link) {
+		put_pool(o, pool, id, labels);
+		labels += strlen(labels) + 1;
+	}
+}
+
+static void
+put_family(struct out *o, const struct gate *gate, enum metric_id id,
+	   const char *labels)
 {
 	static const char *const types[] = { "counter", "gauge", "histogram" };
 	const struct metric_row *row = &metrics_table[id];
@@ -236,16 +243,19 @@ put_family(struct out *o, const struct gate *gate, enum metric_id id)
 	if (row->scope == METRIC_PROCESS)
 		put_process(o, gate, id);
 	else
-		put_pools(o, gate, id);
+		put_pools(o, gate, id, labels);
 }
 
 char *
 metrics_text(const struct gate *gate, size_t *len)
 {
-	struct out o = { 0 };
+	struct out o = { 0 }, labels = { 0 };
 
-	for (unsigned id = 0; id < METRIC_COUNT; id++)
-		put_family(&o, gate, (enum metric_id)id);
+	put_labels(&labels, gate);
+	o.failed = labels.failed;
+	for (unsigned id = 0; id < METRIC_COUNT && !o.failed; id++)
+		put_family(&o, gate, (enum metric_id)id, labels.at);
+	free(labels.at);
 	put_bytes(&o, "", 1);
 	if (o.failed) {
 		free(o.at);
