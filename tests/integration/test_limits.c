@@ -14,8 +14,11 @@
 #include "tests/integration/line.h"
 #include "tests/integration/rest.h"
 
+/* How gcc says that addresses are sanitized, and how clang does. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED true
+#elif defined(__has_feature)
+#define SANITIZED __has_feature(address_sanitizer)
 #else
 #define SANITIZED false
 #endif
