@@ -8,8 +8,8 @@
 
 /* clang-format off */
 const struct reason_row reason_table[REASON_COUNT] = {
-#define REASON(name, label, status, error, retry, body, keep, message)         \
-	{ label, error, message, status, RETRY_##retry, BODY_##body,           \
+#define REASON(name, label, status, error, retry, body, keep, message, when)   \
+	{ label, error, message, when, status, RETRY_##retry, BODY_##body,     \
 	  REASON_##keep },
 #include "agent/core/reason.def"
 #undef REASON

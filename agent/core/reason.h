@@ -20,6 +20,7 @@ struct reason_row {
 	const char *label;   /* of the decisions counter */
 	const char *error;   /* the client's error word, NULL for no refusal */
 	const char *message; /* of BODY_MESSAGE, else NULL */
+	const char *when;    /* a sentence for the reader of the counter */
 	unsigned status;     /* HTTP, 0 for no refusal */
 	enum retry_rule retry;
 	enum body_kind body;

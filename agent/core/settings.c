@@ -115,9 +115,11 @@ settings_env_read(struct settings_env *env, settings_lookup lookup)
 	memset(env, 0, sizeof(*env));
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *def = &settings_table[i];
+		const char *said = lookup(def->env);
 		uint32_t value;
-		bool found = read_env(def, lookup(def->env), &value);
+		bool found = read_env(def, said, &value);
 
+		env->misread[i] = said != NULL && !found;
 		if (!found && def->env_fallback != NULL)
 			found = read_env(def, lookup(def->env_fallback),
 					 &value);

@@ -67,6 +67,7 @@ enum source { SOURCE_DEFAULT, SOURCE_ENV, SOURCE_RULE };
 struct settings_env {
 	struct settings value;
 	bool declared[SETTING_COUNT];
+	bool misread[SETTING_COUNT]; /* said, but nothing we understand */
 };
 
 /* What is in force, and who said so. */

@@ -54,14 +54,15 @@ print_settings(void)
 {
 	puts("# Settings of a rule\n"
 	     "\n"
-	     "Each is a member of `serviceArguments`. What a rule does not "
-	     "declare (it is absent, `0` or\n"
-	     "`inherit`) comes from the environment of the process, and what "
-	     "that does not declare from the\n"
-	     "default. GET shows what is in force under `fc_effective`, "
-	     "without "
-	     "the `fc_`, and under\n"
-	     "`fc_effective.source` who said so. All of them change live.\n"
+	     "Each is a member of `serviceArguments`. In a POST to a rule that "
+	     "is there already, one that is\n"
+	     "absent keeps the value it has; `0` or `inherit` takes it back. "
+	     "What no POST has declared comes\n"
+	     "from the environment of the process, and what that does not "
+	     "declare from the default. GET shows\n"
+	     "what is in force under `fc_effective`, without the `fc_`, and "
+	     "under `fc_effective.source` who\n"
+	     "said so. All of them change live.\n"
 	     "\n"
 	     "| member | values | default | environment | what it does |\n"
 	     "|---|---|---|---|---|");
@@ -116,11 +117,11 @@ print_reason(const struct reason_row *row)
 					     "5 s" };
 
 	if (row->status == 0) {
-		printf("| `%s` | | | | |\n", row->label);
+		printf("| `%s` | %s | | | | |\n", row->label, row->when);
 		return;
 	}
-	printf("| `%s` | %u | `%s` | %s | %s |\n", row->label, row->status,
-	       row->error, waits[row->retry],
+	printf("| `%s` | %s | %u | `%s` | %s | %s |\n", row->label, row->when,
+	       row->status, row->error, waits[row->retry],
 	       row->keep ? "kept where the body was buffered" : "closed");
 }
 
@@ -133,8 +134,8 @@ print_reasons(void)
 	     "client sees of those that\n"
 	     "refuse it.\n"
 	     "\n"
-	     "| reason | status | error | Retry-After | connection |\n"
-	     "|---|---|---|---|---|");
+	     "| reason | when | status | error | Retry-After | connection |\n"
+	     "|---|---|---|---|---|---|");
 	for (size_t i = 0; i < REASON_COUNT; i++)
 		print_reason(&reason_table[i]);
 }
