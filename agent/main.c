@@ -108,6 +108,25 @@ environment(const char *name)
 	return getenv(name);
 }
 
+/* What is not understood counts as not said; that should not go unnoticed. */
+static bool
+judge_environment(const struct settings_env *env)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const char *name = settings_table[i].env;
+
+		if (!env->misread[i])
+			continue;
+		log_warnx("environment: not understood, ignored name=%s "
+			  "value=\"%s\"",
+			  name, getenv(name));
+		ok = false;
+	}
+	return ok;
+}
+
 static struct gate *
 make_gate(const struct options *options)
 {
@@ -379,6 +398,9 @@ main(int argc, char **argv)
 	app.gate = make_gate(&app.options);
 	ok = read_addresses(&app);
 	ok = app.gate != NULL && load_rules(&app) && ok;
+	if (app.gate != NULL && !judge_environment(&app.gate->env) &&
+	    app.options.check)
+		ok = false;
 	if (ok && !app.options.check)
 		ok = serve(&app);
 	close_all(&app);

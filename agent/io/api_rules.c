@@ -162,7 +162,7 @@ api_rules_delete(const struct api_call *call, struct api_answer *answer)
 
 	if (s == NULL)
 		return;
-	gate_delete(call->options->gate, s, call->now);
+	rules_delete(call->options->gate, s, call->now);
 	api_answer_success(answer);
 }
 
@@ -179,7 +179,7 @@ delete_each(const struct api_call *call, struct text name)
 		struct service *next = TAILQ_NEXT(s, link);
 
 		if (name.len == 0 || text_is(name, s->rule->name)) {
-			gate_delete(gate, s, call->now);
+			rules_delete(gate, s, call->now);
 			deleted++;
 		}
 		s = next;

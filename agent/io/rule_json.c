@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/core/text.h"
 #include "agent/io/address_text.h"
 #include "agent/io/effective_json.h"
 #include "agent/io/endpoints_json.h"
+#include "agent/io/log.h"
 #include "agent/io/members_json.h"
 
 /* How members begin that settings.def has, and fc_effective. */
@@ -117,6 +119,16 @@ read_number(const struct setting *def, const json_t *value, uint32_t *number,
 	return true;
 }
 
+/* Unknown members are nothing to us, but one of these looks like a slip. */
+static void
+warn_misspelt(const char *name)
+{
+	if (strncasecmp(name, SETTING_PREFIX, strlen(SETTING_PREFIX)) == 0 &&
+	    strcasecmp(name, "fc_effective") != 0)
+		log_warnx("rule: no such setting, ignored name=\"%.64s\"",
+			  name);
+}
+
 static bool
 read_setting(struct rule_draft *draft, const char *name, const json_t *value,
 	     struct fault *fault)
@@ -125,8 +137,10 @@ read_setting(struct rule_draft *draft, const char *name, const json_t *value,
 	uint32_t number = 0;
 	bool read;
 
-	if (def == NULL)
+	if (def == NULL) {
+		warn_misspelt(name);
 		return true;
+	}
 	if (json_is_null(value))
 		return fault_set(fault, 400, "%s must not be null",
 				 def->rule_name);

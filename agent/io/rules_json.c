@@ -1,9 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/rules_json.h"
 
+#include <stdio.h>
+
 #include "agent/core/gate.h"
 #include "agent/io/log.h"
 #include "agent/io/rule_json.h"
+
+void
+rules_delete(struct gate *gate, struct service *s, usec_t now)
+{
+	log_info("rule: deleted service=%s:%u name=\"%s\"",
+		 s->rule->external_ip, s->rule->port, s->rule->name);
+	gate_delete(gate, s, now);
+}
+
+/* "address:port" for the log. */
+#define RULE_SERVICE_MAX 64
+
+/* Takes the rule, whatever comes of it. */
+static bool
+put_checked(struct gate *gate, struct rule *rule, usec_t now)
+{
+	static const char *const changes[] = {
+		[GATE_CREATED] = "created",
+		[GATE_UNCHANGED] = NULL,
+		[GATE_CHANGED] = "changed in place",
+		[GATE_RECREATED] = "created anew",
+		[GATE_NO_MEMORY] = NULL,
+	};
+	char service[RULE_SERVICE_MAX];
+	enum gate_change change;
+
+	snprintf(service, sizeof(service), "%s:%u", rule->external_ip,
+		 rule->port);
+	change = gate_put(gate, rule, now);
+	if (changes[change] != NULL)
+		log_info("rule: %s service=%s", changes[change], service);
+	return change != GATE_NO_MEMORY;
+}
 
 /* Takes the draft's rule, whatever comes of it. */
 static bool
@@ -19,15 +54,14 @@ put(struct gate *gate, struct rule_draft *draft, usec_t now,
 		rule_free(&draft->rule);
 		if (stored == NULL)
 			return fault_set(fault, 400, "endpoints is required");
-		gate_delete(gate, stored, now);
+		rules_delete(gate, stored, now);
 		return true;
 	}
 	if (!rule_draft_check(draft, fault)) {
 		rule_free(&draft->rule);
 		return false;
 	}
-	return gate_put(gate, draft->rule, now) != GATE_NO_MEMORY ||
-	       fault_memory(fault);
+	return put_checked(gate, draft->rule, now) || fault_memory(fault);
 }
 
 bool
@@ -70,6 +104,10 @@ rules_load_file(struct gate *gate, const char *path, usec_t now)
 	json_t *list, *body;
 	size_t refused = 0, i;
 
+	if (root == NULL && error.line < 0) {
+		log_err("rules: cannot read why=\"%s\"", error.text);
+		return 1;
+	}
 	if (root == NULL) {
 		log_err("rules: no JSON line=%d column=%d why=\"%s\"",
 			error.line, error.column, error.text);

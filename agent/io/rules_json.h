@@ -13,6 +13,7 @@
 #include "agent/io/fault_json.h"
 
 struct gate;
+struct service;
 
 /*
  * Creates or replaces the rule that a POST body declares; an existing one
@@ -21,6 +22,9 @@ struct gate;
  */
 MUST_CHECK bool rules_put(struct gate *gate, json_t *body, usec_t now,
 			  struct fault *fault);
+
+/* Deletes a rule, and says so in the log. */
+void rules_delete(struct gate *gate, struct service *s, usec_t now);
 
 /*
  * Puts each rule of a file that is one POST body, an array of them, or the
