@@ -181,8 +181,7 @@ print_help(void)
 	     "SPOA_ADMISSION_LOG_LEVEL.\n"
 	     "Defaults of the rules come from LLB_FC_*; see docs/settings.md.\n"
 	     "\n"
-	     "A first run:  spoa-admission --rules rules.json --log-level "
-	     "debug");
+	     "A first run:  spoa-admission --log-level debug");
 }
 
 static void *
