@@ -271,7 +271,7 @@ decide(const struct decision *d)
 		return bypass(d->answer);
 	}
 	/* 2. The gate is closing. */
-	if (d->g->draining && enforced)
+	if ((d->g->draining || d->g->maintenance.on) && enforced)
 		return refuse(d, REASON_DRAINING, pool_ceiling(d->p));
 	/* 3. Its line came first: the client is gone. */
 	if (d->ended_early)

@@ -39,6 +39,18 @@ struct gate_options {
 	const char *backend;  /* borrowed; of rules that have no name */
 };
 
+/* The last episode of maintenance, or the one under way (contract 2). */
+struct maintenance {
+	bool on;
+	uint32_t number; /* counted from 1; 0: there was none */
+	usec_t entered;
+	int64_t entered_wall;     /* seconds of wall time, for the reader */
+	uint32_t drain_timeout_s; /* 0: none was given */
+};
+
+/* How long a HAProxy counts as attached after its last greeting. */
+#define GATE_GREETING_TRUST (10 * USEC_PER_SEC)
+
 struct gate {
 	struct gate_options options;
 	struct settings_env env;
@@ -52,6 +64,9 @@ struct gate {
 	struct gate_answers answers;
 	uint64_t permits; /* given so far */
 	bool draining;
+	struct maintenance maintenance;
+	size_t peers;   /* SPOP connections that have greeted */
+	usec_t greeted; /* when the last one did; 0: none yet */
 
 	struct index endpoints; /* of all pools, by their addresses */
 	usec_t look_asked;      /* of the look in progress */
@@ -136,6 +151,28 @@ bool gate_has_waiters(const struct gate *g);
 
 /* Ends every waiter with admission_drained; who enforces admits nobody more. */
 void gate_drain(struct gate *g, usec_t now);
+
+/* ---- maintenance ---- */
+
+/*
+ * From now on enforcing pools refuse, and all that wait ends. It ends by
+ * gate_leave_maintenance() only. False, and nothing changed, where it is on.
+ */
+bool gate_enter_maintenance(struct gate *g, uint32_t drain_timeout_s,
+			    int64_t wall, usec_t now);
+
+/* False where it was not on. */
+bool gate_leave_maintenance(struct gate *g);
+
+/* Requests that execute on gated pools, those of replaced rules included. */
+uint64_t gate_in_flight(const struct gate *g);
+
+/* A SPOP connection has greeted, or one that had is gone. */
+void gate_peer_greeted(struct gate *g, usec_t now);
+void gate_peer_gone(struct gate *g);
+
+/* Whether a HAProxy is attached: connected, or lately seen (interface 6.11). */
+bool gate_is_attached(const struct gate *g, usec_t now);
 
 /* ---- what HAProxy says of the servers ---- */
 

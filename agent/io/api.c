@@ -141,6 +141,17 @@ add_allow(struct MHD_Response *response, unsigned methods)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
 }
 
+static void
+add_retry_after(struct MHD_Response *response, unsigned seconds)
+{
+	char text[16];
+
+	if (seconds == 0)
+		return;
+	snprintf(text, sizeof(text), "%u", seconds);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, text);
+}
+
 /* Takes the answer's body. */
 static enum MHD_Result
 send_answer(struct MHD_Connection *connection, struct api_answer *answer)
@@ -160,6 +171,7 @@ send_answer(struct MHD_Connection *connection, struct api_answer *answer)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 					answer->type);
 	add_allow(response, answer->allow);
+	add_retry_after(response, answer->retry_after);
 	sent = MHD_queue_response(connection, answer->status, response);
 	MHD_destroy_response(response);
 	return sent;

@@ -74,7 +74,8 @@ struct api_answer {
 	const char *type; /* borrowed for good */
 	char *body;       /* owned; NULL where there was no memory for it */
 	size_t len;
-	unsigned allow; /* of 405: 1 << method for each */
+	unsigned allow;       /* of 405: 1 << method for each */
+	unsigned retry_after; /* seconds; 0 for none */
 };
 
 /* Takes json, which may be NULL for want of memory. */

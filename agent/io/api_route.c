@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/api_route.h"
 
+#include "agent/io/api_maintenance.h"
 #include "agent/io/api_rules.h"
 #include "agent/io/api_status.h"
 
@@ -12,6 +13,7 @@ struct route {
 	enum api_method method;
 	const char *pattern;
 	handler_fn handler;
+	bool changes_rules;
 };
 
 #define BASE "/netlox/v1"
@@ -21,24 +23,26 @@ struct route {
 #define PROTOCOL "/protocol/{protocol}"
 
 static const struct route routes[] = {
-	{ API_POST, RULES, api_rules_post },
-	{ API_GET, RULES "/all", api_rules_get_all },
-	{ API_DELETE, RULES "/all", api_rules_delete_all },
-	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named },
-	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get },
-	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch },
-	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete },
-	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete },
+	{ API_POST, RULES, api_rules_post, true },
+	{ API_GET, RULES "/all", api_rules_get_all, false },
+	{ API_DELETE, RULES "/all", api_rules_delete_all, true },
+	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named, true },
+	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get, false },
+	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch, false },
+	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete, true },
+	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete, true },
 	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS PROTOCOL,
-	  api_rules_delete },
+	  api_rules_delete, true },
 	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL,
-	  api_rules_delete },
+	  api_rules_delete, true },
 
-	{ API_GET, BASE "/metrics", api_status_metrics },
-	{ API_GET, "/metrics", api_status_metrics },
-	{ API_GET, BASE "/version", api_status_version },
-	{ API_GET, "/healthz", api_status_health },
-	{ API_GET, "/readyz", api_status_ready },
+	{ API_GET, BASE "/maintenance", api_maintenance_get, false },
+	{ API_PUT, BASE "/maintenance", api_maintenance_put, false },
+	{ API_GET, BASE "/metrics", api_status_metrics, false },
+	{ API_GET, "/metrics", api_status_metrics, false },
+	{ API_GET, BASE "/version", api_status_version, false },
+	{ API_GET, "/healthz", api_status_health, false },
+	{ API_GET, "/readyz", api_status_ready, false },
 };
 
 static bool
@@ -83,6 +87,17 @@ decode_parts(struct api_call *call)
 }
 
 static void
+serve(const struct route *route, struct api_call *call,
+      struct api_answer *answer)
+{
+	if (!decode_parts(call))
+		api_answer_error(answer, 400, "invalid percent-encoding");
+	else if (!route->changes_rules ||
+		 !api_maintenance_freezes(call, answer))
+		route->handler(call, answer);
+}
+
+static void
 refuse(struct api_answer *answer, unsigned allow)
 {
 	if (allow == 0) {
@@ -108,11 +123,7 @@ api_route(struct api_call *call, struct api_answer *answer)
 		allow |= 1U << routes[i].method;
 		if (routes[i].method != method)
 			continue;
-		if (decode_parts(call))
-			routes[i].handler(call, answer);
-		else
-			api_answer_error(answer, 400,
-					 "invalid percent-encoding");
+		serve(&routes[i], call, answer);
 		return;
 	}
 	refuse(answer, allow);

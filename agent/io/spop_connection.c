@@ -54,6 +54,8 @@ bury(struct spop_connection *c, const char *reason)
 		return;
 	log_debug("spop: connection closed fd=%d reason=\"%s\"", c->fd, reason);
 	gate_peer_lost(hub->gate, &c->peer);
+	if (c->greeted)
+		gate_peer_gone(hub->gate);
 	if (hub->writing == c) {
 		hub->writing = NULL;
 		hub->writer.len = 0;
@@ -301,6 +303,8 @@ on_hello(struct spop_connection *c, const struct spop_event *event)
 		fail(c, rc);
 		return;
 	}
+	c->greeted = true;
+	gate_peer_greeted(c->hub->gate, turn_enter(c->hub->turn));
 	log_debug("spop: hello fd=%d max_frame_size=%u healthcheck=%d", c->fd,
 		  spop_session_limit(&c->session), event->hello.healthcheck);
 	/* It has greeted, so it may be silent for as long as it likes. */

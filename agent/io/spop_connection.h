@@ -37,6 +37,7 @@ struct spop_connection {
 	size_t head_cap;         /* bytes of it that there is room for */
 	usec_t greet_by;
 	int fd; /* -1 once it is closed */
+	bool greeted;
 };
 
 LIST_HEAD(spop_connections, spop_connection);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what README.md says of the API, on the agent given as argument.
+"""Runs what README.md and docs/api.md say of the API, on the agent given.
 
 Its blocks of shell with a curl in them run as they stand, but for the address
 of the API, which is a free one here, and without the line that starts an agent.
@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ("README.md", "docs/api.md")
 PRINTED = "127.0.0.1:11111"
 
 
@@ -52,8 +53,9 @@ def run(block, api, folder):
 
 def main():
     agent = str(pathlib.Path(sys.argv[1]).resolve())
-    blocks = [block for block in re.findall(r"```sh\n(.*?)```",
-                                            README.read_text(), re.S)
+    blocks = [block for page in PAGES
+              for block in re.findall(r"```sh\n(.*?)```",
+                                      (ROOT / page).read_text(), re.S)
               if "curl" in block]
     with tempfile.TemporaryDirectory() as folder:
         process, api = start(agent)
@@ -71,8 +73,9 @@ def main():
     assert "loxilb_ai_admission_decisions_total" in said, said
     rule = json.loads(again)["lbAttr"][0]["serviceArguments"]
     assert rule["fc_effective"]["queue_depth"] == 32, again
-    assert status == 0 and len(blocks) >= 2
-    print(f"{len(blocks)} blocks of README.md run")
+    assert '"state":"maintenance"' in said.replace(" ", ""), said
+    assert status == 0 and len(blocks) >= 3
+    print(f"{len(blocks)} blocks of {', '.join(PAGES)} run")
 
 
 if __name__ == "__main__":

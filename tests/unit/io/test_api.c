@@ -724,6 +724,127 @@ changes_reach_those_who_wait(void **state)
 	assert_false(gate_next_answer(f->gate, &to, &answer));
 }
 
+#define MAINTENANCE "/netlox/v1/maintenance"
+
+/* Of a JSON answer, as a text that the test owns for as long as it asks on. */
+static const char *
+string_in(struct fixture *f, const char *name, char text[64])
+{
+	json_t *body = json_loads(f->body, 0, NULL);
+	const char *found = json_string_value(json_object_get(body, name));
+
+	snprintf(text, 64, "%s", found != NULL ? found : "");
+	json_decref(body);
+	return text;
+}
+
+static bool
+says(const struct fixture *f, const char *member)
+{
+	return strstr(f->body, member) != NULL;
+}
+
+/* Rows 308, 311 to 314, 318, 319, 321 and 323. */
+static void
+maintenance_is_entered_and_left(void **state)
+{
+	struct fixture *f = *state;
+	struct peer peer = { LIST_HEAD_INITIALIZER(waiters) };
+	struct asker to;
+	struct answer answer;
+	char id[64], again[64];
+
+	post(f, RULE(",\"fc_mode\":\"enforce\",\"fc_max_outstanding\":1,"
+		     "\"fc_max_queue_depth\":4,"
+		     "\"fc_max_queue_wait_ms\":60000"));
+	expect(f, "GET", MAINTENANCE, 200);
+	assert_true(says(f, "\"state\":\"active\"") &&
+		    says(f, "\"in_flight_streams\":0") &&
+		    !says(f, "operation_id") && !says(f, "in_flight_requests"));
+	assert_int_equal(ask(f, &peer, "a"), VERDICT_ADMIT);
+	assert_int_equal(ask(f, &peer, "b"), VERDICT_WAIT);
+
+	call(f, "PUT", MAINTENANCE,
+	     "{\"enabled\":true,\"drain_timeout_seconds\":60}");
+	assert_int_equal(f->status, 200);
+	assert_true(says(f, "\"state\":\"maintenance\"") &&
+		    says(f, "\"refusing_new_config\":true") &&
+		    says(f, "\"in_flight_requests\":1") &&
+		    says(f, "\"drain_timeout_seconds\":60") &&
+		    says(f, "\"drain_deadline_exceeded\":false") &&
+		    says(f, "\"entered_at\":\"2"));
+	assert_true(gate_next_answer(f->gate, &to, &answer));
+	assert_int_equal(answer.reason, REASON_DRAINED);
+	assert_int_equal(ask(f, &peer, "c"), VERDICT_REFUSE);
+	string_in(f, "operation_id", id);
+	assert_int_equal(strncmp(id, "maint-", 6), 0);
+
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":true}");
+	assert_string_equal(string_in(f, "operation_id", again), id);
+	assert_true(says(f, "\"drain_timeout_seconds\":60"));
+	/* Row 324: it says that the window is over, and stays. */
+	f->gate->maintenance.entered -= 60 * USEC_PER_SEC;
+	expect(f, "GET", MAINTENANCE, 200);
+	assert_true(says(f, "\"drain_deadline_exceeded\":true") &&
+		    says(f, "\"state\":\"maintenance\""));
+
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":false}");
+	assert_true(says(f, "\"state\":\"active\""));
+	assert_string_equal(string_in(f, "operation_id", again), id);
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":false}");
+	assert_false(says(f, "operation_id"));
+	assert_int_equal(ask(f, &peer, "d"), VERDICT_WAIT);
+	gate_peer_lost(f->gate, &peer);
+}
+
+/* Rows 310 and 320: it never claims a drain that does not happen. */
+static void
+maintenance_refuses_only_where_a_haproxy_is(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":true}");
+	assert_true(says(f, "\"refusing_new_inference\":false"));
+	gate_peer_greeted(f->gate, turn_enter(f->turn));
+	expect(f, "GET", MAINTENANCE, 200);
+	assert_true(says(f, "\"refusing_new_inference\":true"));
+	/* A health check's connection is gone at once; it counts a while. */
+	gate_peer_gone(f->gate);
+	expect(f, "GET", MAINTENANCE, 200);
+	assert_true(says(f, "\"refusing_new_inference\":true"));
+	f->gate->greeted -= GATE_GREETING_TRUST;
+	expect(f, "GET", MAINTENANCE, 200);
+	assert_true(says(f, "\"refusing_new_inference\":false"));
+}
+
+/* Rows 309 and 322. */
+static void
+maintenance_freezes_the_rules(void **state)
+{
+	static const char *const faults[] = { "{}", "{\"enabled\":null}", "[]",
+					      "x", "" };
+	struct fixture *f = *state;
+
+	post(f, RULE(""));
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+		call(f, "PUT", MAINTENANCE, faults[i]);
+		assert_int_equal(f->status, 400);
+	}
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":1}");
+	assert_int_equal(f->status, 422);
+
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":true}");
+	call(f, "POST", RULES, RULE(",\"fc_mode\":\"off\""));
+	assert_int_equal(f->status, 503);
+	assert_true(has_header(f, "Retry-After: 5\r\n"));
+	assert_true(says(f, "\"message\":\"Maintenance mode\""));
+	expect(f, "DELETE", ENTRY, 503);
+	expect(f, "DELETE", RULES "/all", 503);
+	expect(f, "GET", ENTRY, 200);
+	call(f, "PUT", MAINTENANCE, "{\"enabled\":false}");
+	expect(f, "DELETE", ENTRY, 200);
+}
+
 /* A connection that is open when the agent ends is closed with it. */
 static void
 close_ends_connections(void **state)
@@ -785,6 +906,9 @@ main(void)
 		TEST(without_descriptors_it_waits_and_does_not_spin),
 		TEST(garbage_ends_its_connection),
 		TEST(changes_reach_those_who_wait),
+		TEST(maintenance_is_entered_and_left),
+		TEST(maintenance_refuses_only_where_a_haproxy_is),
+		TEST(maintenance_freezes_the_rules),
 		TEST(close_ends_connections),
 		cmocka_unit_test(unix_socket_serves_too),
 	};
