@@ -10,9 +10,9 @@ typedef void (*handler_fn)(const struct api_call *call,
 
 /* A part in braces stands for any one part; its name is for the handler. */
 struct route {
-	enum api_method method;
 	const char *pattern;
 	handler_fn handler;
+	enum api_method method;
 	bool changes_rules;
 };
 
@@ -23,26 +23,25 @@ struct route {
 #define PROTOCOL "/protocol/{protocol}"
 
 static const struct route routes[] = {
-	{ API_POST, RULES, api_rules_post, true },
-	{ API_GET, RULES "/all", api_rules_get_all, false },
-	{ API_DELETE, RULES "/all", api_rules_delete_all, true },
-	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named, true },
-	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get, false },
-	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch, false },
-	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete, true },
-	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete, true },
-	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS PROTOCOL,
-	  api_rules_delete, true },
-	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL,
-	  api_rules_delete, true },
-
-	{ API_GET, BASE "/maintenance", api_maintenance_get, false },
-	{ API_PUT, BASE "/maintenance", api_maintenance_put, false },
-	{ API_GET, BASE "/metrics", api_status_metrics, false },
-	{ API_GET, "/metrics", api_status_metrics, false },
-	{ API_GET, BASE "/version", api_status_version, false },
-	{ API_GET, "/healthz", api_status_health, false },
-	{ API_GET, "/readyz", api_status_ready, false },
+	{ RULES, api_rules_post, API_POST, true },
+	{ RULES "/all", api_rules_get_all, API_GET, false },
+	{ RULES "/all", api_rules_delete_all, API_DELETE, true },
+	{ RULES "/name/{name}", api_rules_delete_named, API_DELETE, true },
+	{ RULES ADDRESS PROTOCOL, api_rules_get, API_GET, false },
+	{ RULES ADDRESS PROTOCOL, api_rules_patch, API_PATCH, false },
+	{ RULES ADDRESS PROTOCOL, api_rules_delete, API_DELETE, true },
+	{ RULES ADDRESS_RANGE PROTOCOL, api_rules_delete, API_DELETE, true },
+	{ RULES "/hosturl/{host}" ADDRESS PROTOCOL, api_rules_delete,
+	  API_DELETE, true },
+	{ RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL, api_rules_delete,
+	  API_DELETE, true },
+	{ BASE "/maintenance", api_maintenance_get, API_GET, false },
+	{ BASE "/maintenance", api_maintenance_put, API_PUT, false },
+	{ BASE "/metrics", api_status_metrics, API_GET, false },
+	{ "/metrics", api_status_metrics, API_GET, false },
+	{ BASE "/version", api_status_version, API_GET, false },
+	{ "/healthz", api_status_health, API_GET, false },
+	{ "/readyz", api_status_ready, API_GET, false },
 };
 
 static bool
