@@ -253,17 +253,19 @@ class Stack:
     haproxy_env  variables of the shipped configuration, beside our own
     agent_args   options of the agent, beside our own
     agent_env    its environment, such as LLB_FC_MODE
+    edit         (old, new) pairs of text in the shipped configuration
     """
 
     def __init__(self, services=1, tls=False, engines=2, keys=None,
                  haproxy_env=None, agent_args=(), agent_env=None,
-                 engine_args=()):
+                 engine_args=(), edit=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="admission-"))
         self.haproxy_socket = self.folder / "haproxy.sock"
         self._haproxy_env = haproxy_env or {}
         self.agent_args = list(agent_args)
         self._agent_env = agent_env or {}
         self._engine_args = engine_args
+        self._edit = edit
         self._engines_wanted = engines
         self._keys = keys or {}
         self._public = [bound_socket() for _ in range(services)]
@@ -346,17 +348,30 @@ class Stack:
             fds.append(self._public_tls.fileno())
             env["ADMISSION_TLS_BIND"] = f"fd@{fds[-1]}"
             env["ADMISSION_TLS_CERT"] = str(self.certificate(self.folder))
-        if self._needs_hop():
+        if self._needs_hop() and "ADMISSION_NO_HOP" not in self._haproxy_env:
             env["ADMISSION_HOP"] = f"127.0.0.1:{free_port()}"
         env.update(self._haproxy_env)
         self.haproxy = Process(
-            "haproxy", [HAPROXY, "-db", "-f", SHIPPED / "haproxy.cfg",
-                        *options], self.folder, env, fds)
+            "haproxy", [HAPROXY, "-db", "-f", self._configuration(), *options],
+            self.folder, env, fds)
         until(lambda: self.servers_up() or not self.haproxy.running(),
               "HAProxy serves, and its servers are up")
         if not self.haproxy.running():
             raise StackError("HAProxy does not run:\n  "
                              + "\n  ".join(self.haproxy.lines))
+
+    def _configuration(self):
+        shipped = SHIPPED / "haproxy.cfg"
+        if not self._edit:
+            return shipped
+        text = shipped.read_text()
+        for old, new in self._edit:
+            if old not in text:
+                raise StackError(f"not in {shipped.name}: {old}")
+            text = text.replace(old, new)
+        path = self.folder / "edited.cfg"
+        path.write_text(text)
+        return path
 
     @staticmethod
     def haproxy_version():
