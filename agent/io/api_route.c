@@ -45,7 +45,7 @@ static const struct route routes[] = {
 };
 
 static bool
-is_placeholder(struct text part)
+is_wildcard(struct text part)
 {
 	return part.len > 2 && part.at[0] == '{';
 }
@@ -62,7 +62,7 @@ matches(const char *pattern, struct api_call *call)
 		struct text name = text_cut(&want, '/');
 		struct text value = text_cut(&path, '/');
 
-		if (!is_placeholder(name)) {
+		if (!is_wildcard(name)) {
 			if (!text_equals(name, value))
 				return false;
 			continue;
