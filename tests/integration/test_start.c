@@ -287,6 +287,43 @@ bad_rules_file_is_said(void **state)
 	free(bad);
 }
 
+static int
+check(const char *variable, const char *rules, const char *says)
+{
+	char *log;
+	int status = agent_run(
+		&(struct agent_setup){
+			.options = WORDS("--check", "--rules", rules),
+			.environment = WORDS(variable) },
+		&log);
+
+	if (strstr(log, says) == NULL)
+		fail_msg("did not say %s: %s", says, log);
+	free(log);
+	return status;
+}
+
+/* A bad variable counts as not set, an unknown member as nothing; both show. */
+static void
+what_is_ignored_is_said(void **state)
+{
+	char *good = write_file(rule_text);
+	char *misspelt = write_file(
+		"{\"serviceArguments\":{\"externalIP\":\"0.0.0.0\","
+		"\"port\":8080,\"protocol\":\"tcp\",\"mode\":4,"
+		"\"fc_max_queue_dept\":4},\"endpoints\":[{\"endpointIP\":"
+		"\"127.0.0.1\",\"targetPort\":8000,\"weight\":1}]}");
+
+	(void)state;
+	assert_int_equal(check("LLB_FC_MODE=enforced", good, "LLB_FC_MODE"), 1);
+	assert_int_equal(
+		check("LLB_FC_MODE=enforce", misspelt, "fc_max_queue_dept"), 0);
+	unlink(good);
+	unlink(misspelt);
+	free(good);
+	free(misspelt);
+}
+
 /* It binds nothing: the ports of another are no fault. */
 static void
 check_of_good_options_succeeds(void **state)
@@ -389,6 +426,7 @@ main(void)
 		AGENT_TEST(taken_port_is_one_line_and_the_end),
 		AGENT_TEST(rules_file_is_in_force),
 		AGENT_TEST(bad_rules_file_is_said),
+		AGENT_TEST(what_is_ignored_is_said),
 		AGENT_TEST(check_of_good_options_succeeds),
 		AGENT_TEST(variable_is_used_unless_the_option_is_given),
 		AGENT_TEST(environment_is_the_default_of_rules),
