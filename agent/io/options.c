@@ -116,11 +116,16 @@ static const struct row {
 	  "where HAProxy's log lines arrive, TCP and UDP" },
 	{ "api-listen", "SPOA_ADMISSION_API_LISTEN", "ADDR", "127.0.0.1:11111",
 	  set_text, AT(api_listen), "REST API and metrics" },
+	{ "api-token-file", "SPOA_ADMISSION_API_TOKEN_FILE", "FILE", NULL,
+	  set_text, AT(api_token_file),
+	  "holds the token that writes must carry" },
 	{ "haproxy-socket", "SPOA_ADMISSION_HAPROXY_SOCKET", "ADDR", NULL,
 	  add_text, AT(haproxy_sockets),
 	  "runtime API of a HAProxy; finds lost units" },
 	{ "rules", "SPOA_ADMISSION_RULES", "FILE", NULL, set_text, AT(rules),
-	  "JSON rules to start with" },
+	  "JSON rules to start with, where no state is" },
+	{ "state-dir", "SPOA_ADMISSION_STATE_DIR", "DIR", NULL, set_text,
+	  AT(state_dir), "keeps the rules over a restart" },
 	{ "haproxy-backend", "SPOA_ADMISSION_HAPROXY_BACKEND", "NAME", "pool",
 	  set_text, AT(haproxy_backend),
 	  "HAProxy backend of rules that have no name" },
@@ -137,13 +142,15 @@ static const struct row {
 #undef AT
 };
 
-enum flag { FLAG_CHECK = 256, FLAG_VERSION, FLAG_HELP };
+enum flag { FLAG_API_OPEN = 256, FLAG_CHECK, FLAG_VERSION, FLAG_HELP };
 
 static const struct {
 	const char *name;
 	enum flag flag;
 	const char *help;
 } flags[] = {
+	{ "api-open", FLAG_API_OPEN,
+	  "let the API listen beyond loopback without a token" },
 	{ "check", FLAG_CHECK, "say what is wrong with all of this, and exit" },
 	{ "version", FLAG_VERSION, "print the version and exit" },
 	{ "help", FLAG_HELP, "print this and exit" },
@@ -240,6 +247,9 @@ static enum options_result
 take_flag(struct options *options, int flag, const char *version)
 {
 	switch (flag) {
+	case FLAG_API_OPEN:
+		options->api_open = true;
+		return OPTIONS_RUN;
 	case FLAG_CHECK:
 		options->check = true;
 		return OPTIONS_RUN;

@@ -27,13 +27,16 @@ struct options {
 	struct option_list haproxy_sockets;
 	const char *log_listen;
 	const char *api_listen;
-	const char *rules; /* NULL for none */
+	const char *api_token_file; /* NULL for none */
+	const char *rules;          /* NULL for none */
+	const char *state_dir;      /* NULL for none */
 	const char *haproxy_backend;
 	usec_t unit_max_age;
 	uint32_t request_buffer_kib;
 	enum log_level log_level;
 	enum log_format log_format;
-	bool check; /* only say what is wrong */
+	bool api_open; /* beyond loopback without a token */
+	bool check;    /* only say what is wrong */
 };
 
 enum options_result {

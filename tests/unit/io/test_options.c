@@ -45,12 +45,15 @@ defaults_are_those_of_the_interface(void **state)
 	assert_string_equal(o.log_listen, "127.0.0.1:9022");
 	assert_string_equal(o.api_listen, "127.0.0.1:11111");
 	assert_int_equal(o.haproxy_sockets.count, 0);
+	assert_null(o.api_token_file);
 	assert_null(o.rules);
+	assert_null(o.state_dir);
 	assert_string_equal(o.haproxy_backend, "pool");
 	assert_int_equal(o.unit_max_age, 7200 * USEC_PER_SEC);
 	assert_int_equal(o.request_buffer_kib, 1024);
 	assert_int_equal(o.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
+	assert_false(o.api_open);
 	assert_false(o.check);
 }
 
