@@ -94,6 +94,27 @@ enum gate_change {
 /* Takes a checked rule, also when it fails. */
 enum gate_change gate_put(struct gate *g, struct rule *rule, usec_t now);
 
+/*
+ * The same in two steps, the second of which cannot fail: all the memory it
+ * takes is in the plan. Between the two no other rule may change.
+ */
+struct gate_plan {
+	enum gate_change change; /* what will come of it */
+	struct rule *rule;       /* owned */
+	struct service *stored;  /* borrowed; the one it meets, or NULL */
+	struct service *place;   /* owned; where it meets none */
+	struct pool *pool;       /* owned; where it needs a new one */
+};
+
+/* Takes a checked rule, also when it fails: false without memory. */
+MUST_CHECK bool gate_plan_put(struct gate_plan *plan, const struct gate *g,
+			      struct rule *rule);
+
+/* Each plan is carried out or dropped, once. */
+enum gate_change gate_carry_out(struct gate *g, struct gate_plan *plan,
+				usec_t now);
+void gate_plan_drop(struct gate_plan *plan);
+
 /* Its waiters end with admission_drained. */
 void gate_delete(struct gate *g, struct service *s, usec_t now);
 

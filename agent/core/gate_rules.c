@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/gate.h"
@@ -19,19 +20,14 @@ tell_apart(const struct gate *g, const struct rule *rule, struct pool *pool)
 	}
 }
 
-static bool
-add_pool(struct gate *g, const struct rule *rule, struct pool **pool)
+static void
+add_pool(struct gate *g, const struct rule *rule, struct pool *pool)
 {
-	*pool = NULL;
-	if (!rule_is_ai_service(rule))
-		return true;
-	*pool = pool_new(rule, &g->env);
-	if (*pool == NULL)
-		return false;
-	tell_apart(g, rule, *pool);
-	TAILQ_INSERT_TAIL(&g->pools, *pool, link);
-	gate_watch_pool(g, *pool);
-	return true;
+	if (pool == NULL)
+		return;
+	tell_apart(g, rule, pool);
+	TAILQ_INSERT_TAIL(&g->pools, pool, link);
+	gate_watch_pool(g, pool);
 }
 
 /* Its waiters end; it lives on for those who execute. */
@@ -50,70 +46,121 @@ retire(struct gate *g, struct pool *p, usec_t now)
 	TAILQ_INSERT_TAIL(&g->retired, p, link);
 }
 
-static enum gate_change
-create(struct gate *g, struct rule *rule, usec_t now)
+static void
+create(struct gate *g, struct gate_plan *plan)
 {
-	struct pool *pool;
-	struct service *s;
-
-	if (!add_pool(g, rule, &pool)) {
-		rule_free(&rule);
-		return GATE_NO_MEMORY;
-	}
-	s = rulebook_add(&g->rules, rule);
-	if (s == NULL) {
-		retire(g, pool, now);
-		rule_free(&rule);
-		return GATE_NO_MEMORY;
-	}
-	s->pool = pool;
-	return GATE_CREATED;
+	add_pool(g, plan->rule, plan->pool);
+	rulebook_add(&g->rules, plan->place, plan->rule);
+	plan->place->pool = plan->pool;
 }
 
-static enum gate_change
-change_in_place(struct gate *g, struct service *s, struct rule *rule,
-		usec_t now)
+static void
+change_in_place(struct gate *g, struct gate_plan *plan, usec_t now)
 {
-	if (memcmp(&s->rule->declared, &rule->declared,
-		   sizeof(rule->declared)) == 0) {
-		rule_free(&rule);
-		return GATE_UNCHANGED;
-	}
-	rulebook_replace(&g->rules, s, rule);
+	struct service *s = plan->stored;
+
+	rulebook_replace(&g->rules, s, plan->rule);
 	if (s->pool != NULL) {
-		pool_configure(s->pool, &rule->declared, &g->env);
+		pool_configure(s->pool, &plan->rule->declared, &g->env);
 		gate_wake(g, s->pool, now);
 	}
-	return GATE_CHANGED;
+}
+
+static void
+recreate(struct gate *g, struct gate_plan *plan, usec_t now)
+{
+	struct service *s = plan->stored;
+
+	add_pool(g, plan->rule, plan->pool);
+	if (plan->pool != NULL && s->pool != NULL)
+		pool_inherit(plan->pool, s->pool);
+	retire(g, s->pool, now);
+	rulebook_replace(&g->rules, s, plan->rule);
+	s->pool = plan->pool;
 }
 
 static enum gate_change
-recreate(struct gate *g, struct service *s, struct rule *rule, usec_t now)
+foresee(const struct service *stored, const struct rule *rule)
 {
-	struct pool *pool;
+	if (stored == NULL)
+		return GATE_CREATED;
+	if (!rule_same_service(stored->rule, rule))
+		return GATE_RECREATED;
+	if (memcmp(&stored->rule->declared, &rule->declared,
+		   sizeof(rule->declared)) != 0)
+		return GATE_CHANGED;
+	return GATE_UNCHANGED;
+}
 
-	if (!add_pool(g, rule, &pool)) {
-		rule_free(&rule);
-		return GATE_NO_MEMORY;
+/* Sets what the change needs; false where one of it is not to be had. */
+static bool
+provide(struct gate_plan *plan, const struct gate *g)
+{
+	bool anew =
+		plan->change == GATE_CREATED || plan->change == GATE_RECREATED;
+
+	if (plan->change == GATE_CREATED) {
+		plan->place = rulebook_place();
+		if (plan->place == NULL)
+			return false;
 	}
-	if (pool != NULL && s->pool != NULL)
-		pool_inherit(pool, s->pool);
-	retire(g, s->pool, now);
-	rulebook_replace(&g->rules, s, rule);
-	s->pool = pool;
-	return GATE_RECREATED;
+	if (!anew || !rule_is_ai_service(plan->rule))
+		return true;
+	plan->pool = pool_new(plan->rule, &g->env);
+	return plan->pool != NULL;
+}
+
+bool
+gate_plan_put(struct gate_plan *plan, const struct gate *g, struct rule *rule)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->rule = rule;
+	plan->stored = rulebook_find(&g->rules, rule);
+	plan->change = foresee(plan->stored, rule);
+	if (provide(plan, g))
+		return true;
+	gate_plan_drop(plan);
+	return false;
+}
+
+void
+gate_plan_drop(struct gate_plan *plan)
+{
+	rule_free(&plan->rule);
+	free(plan->place);
+	plan->place = NULL;
+	pool_free(&plan->pool);
+}
+
+enum gate_change
+gate_carry_out(struct gate *g, struct gate_plan *plan, usec_t now)
+{
+	switch (plan->change) {
+	case GATE_CREATED:
+		create(g, plan);
+		break;
+	case GATE_CHANGED:
+		change_in_place(g, plan, now);
+		break;
+	case GATE_RECREATED:
+		recreate(g, plan, now);
+		break;
+	case GATE_UNCHANGED:
+	case GATE_NO_MEMORY:
+		gate_plan_drop(plan);
+		break;
+	}
+	return plan->change;
 }
 
 enum gate_change
 gate_put(struct gate *g, struct rule *rule, usec_t now)
 {
-	struct service *s = rulebook_find(&g->rules, rule);
+	struct gate_plan plan;
 
-	if (s == NULL)
-		return create(g, rule, now);
-	if (rule_same_service(s->rule, rule))
-		return change_in_place(g, s, rule, now);
-	return recreate(g, s, rule, now);
+	if (!gate_plan_put(&plan, g, rule))
+		return GATE_NO_MEMORY;
+	return gate_carry_out(g, &plan, now);
 }
 
 void

@@ -61,18 +61,19 @@ leave(struct rulebook *b, struct service *s)
 }
 
 struct service *
-rulebook_add(struct rulebook *b, struct rule *rule)
+rulebook_place(void)
 {
-	struct service *s = calloc(1, sizeof(*s));
+	return calloc(1, sizeof(struct service));
+}
 
-	if (s == NULL)
-		return NULL;
-	s->rule = rule;
-	s->number = b->declared++;
-	TAILQ_INSERT_TAIL(&b->services, s, link);
+void
+rulebook_add(struct rulebook *b, struct service *place, struct rule *rule)
+{
+	place->rule = rule;
+	place->number = b->declared++;
+	TAILQ_INSERT_TAIL(&b->services, place, link);
 	b->len++;
-	enter(b, s);
-	return s;
+	enter(b, place);
 }
 
 void

@@ -44,8 +44,12 @@ MUST_CHECK bool rulebook_init(struct rulebook *b, const uint64_t hash_key[2]);
 /* Frees the rules; their pools are the gate's. */
 void rulebook_fini(struct rulebook *b);
 
-/* Takes the rule; no stored one may have its key. NULL without memory. */
-MUST_CHECK struct service *rulebook_add(struct rulebook *b, struct rule *rule);
+/* A place for a rule, in no book yet: free() it or add it. NULL without memory.
+ */
+MUST_CHECK struct service *rulebook_place(void);
+
+/* Takes the place and the rule, whose key no stored one may have. */
+void rulebook_add(struct rulebook *b, struct service *place, struct rule *rule);
 
 /* Takes the rule in place of the stored one, whose key it has. */
 void rulebook_replace(struct rulebook *b, struct service *s, struct rule *rule);

@@ -235,6 +235,42 @@ a_rule_that_found_no_memory_changed_nothing(void **state)
 	assert_true(fail_at > 3);
 }
 
+/* What is promised once a rule is planned; another process was told so. */
+static void
+a_plan_is_carried_out_without_memory(void **state)
+{
+	static const struct {
+		const char *words;
+		enum gate_change change;
+	} puts[] = {
+		{ RULE "host=other", GATE_CREATED },
+		{ RULE "warmup_ms=1", GATE_CHANGED },
+		{ OTHER, GATE_RECREATED },
+		{ OTHER, GATE_UNCHANGED },
+	};
+	struct desk *d = desk_open("");
+
+	(void)state;
+	desk_put(d, RULE);
+	for (size_t i = 0; i < ARRAY_LEN(puts); i++) {
+		struct gate_plan plan;
+
+		assert_true(
+			gate_plan_put(&plan, d->gate, kit_rule(puts[i].words)));
+		assert_int_equal(plan.change, puts[i].change);
+		/* Every one of them, were there any. */
+		asked = 0;
+		fail_at = 1;
+		armed = true;
+		assert_int_equal(gate_carry_out(d->gate, &plan, d->now),
+				 puts[i].change);
+		armed = false;
+		assert_int_equal(asked, 0);
+		assert_non_null(desk_pool(d, puts[i].words));
+	}
+	desk_close(&d);
+}
+
 static void
 a_gate_without_memory_is_none(void **state)
 {
@@ -330,6 +366,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_is_lost_whichever_allocation_fails),
 		cmocka_unit_test(a_rule_that_found_no_memory_changed_nothing),
+		cmocka_unit_test(a_plan_is_carried_out_without_memory),
 		cmocka_unit_test(a_gate_without_memory_is_none),
 		cmocka_unit_test(observe_refuses_nobody_for_want_of_memory),
 		cmocka_unit_test(

@@ -57,6 +57,29 @@ the_same_rule_again_changes_nothing(void **state)
 	desk_close(&d);
 }
 
+static void
+a_dropped_plan_changes_nothing(void **state)
+{
+	static const char *const puts[] = { RULE, RULE "warmup_ms=1", OTHER,
+					    RULE "host=other" };
+	struct desk *d = busy();
+	struct pool *p = desk_pool(d, "");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(puts); i++) {
+		struct gate_plan plan;
+
+		assert_true(gate_plan_put(&plan, d->gate, kit_rule(puts[i])));
+		gate_plan_drop(&plan);
+		assert_int_equal(d->gate->rules.len, 1);
+		assert_ptr_equal(desk_pool(d, ""), p);
+		assert_int_equal(p->effective.value.warmup_ms, 0);
+		assert_int_equal(p->queue.len, 1);
+	}
+	assert_null(desk_next(d, &last));
+	desk_close(&d);
+}
+
 /* Rows 91, 104, 105. */
 static void
 settings_change_in_place(void **state)
@@ -214,6 +237,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_rule_again_changes_nothing),
+		cmocka_unit_test(a_dropped_plan_changes_nothing),
 		cmocka_unit_test(settings_change_in_place),
 		cmocka_unit_test(more_than_settings_starts_the_pool_anew),
 		cmocka_unit_test(

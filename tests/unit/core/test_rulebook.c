@@ -18,9 +18,10 @@ open_book(struct rulebook *b)
 static struct service *
 add(struct rulebook *b, const char *words)
 {
-	struct service *s = rulebook_add(b, kit_rule(words));
+	struct service *s = rulebook_place();
 
 	assert_non_null(s);
+	rulebook_add(b, s, kit_rule(words));
 	return s;
 }
 
