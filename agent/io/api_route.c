@@ -10,10 +10,12 @@ typedef void (*handler_fn)(const struct api_call *call,
 
 /* A part in braces stands for any one part; its name is for the handler. */
 struct route {
+	enum api_method method;
 	const char *pattern;
 	handler_fn handler;
-	enum api_method method;
-	bool changes_rules;
+	const char *summary;
+	bool changes;       /* what the process does: not for everybody */
+	bool changes_rules; /* refused while maintenance freezes them */
 };
 
 #define BASE "/netlox/v1"
@@ -23,25 +25,45 @@ struct route {
 #define PROTOCOL "/protocol/{protocol}"
 
 static const struct route routes[] = {
-	{ RULES, api_rules_post, API_POST, true },
-	{ RULES "/all", api_rules_get_all, API_GET, false },
-	{ RULES "/all", api_rules_delete_all, API_DELETE, true },
-	{ RULES "/name/{name}", api_rules_delete_named, API_DELETE, true },
-	{ RULES ADDRESS PROTOCOL, api_rules_get, API_GET, false },
-	{ RULES ADDRESS PROTOCOL, api_rules_patch, API_PATCH, false },
-	{ RULES ADDRESS PROTOCOL, api_rules_delete, API_DELETE, true },
-	{ RULES ADDRESS_RANGE PROTOCOL, api_rules_delete, API_DELETE, true },
-	{ RULES "/hosturl/{host}" ADDRESS PROTOCOL, api_rules_delete,
-	  API_DELETE, true },
-	{ RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL, api_rules_delete,
-	  API_DELETE, true },
-	{ BASE "/maintenance", api_maintenance_get, API_GET, false },
-	{ BASE "/maintenance", api_maintenance_put, API_PUT, false },
-	{ BASE "/metrics", api_status_metrics, API_GET, false },
-	{ "/metrics", api_status_metrics, API_GET, false },
-	{ BASE "/version", api_status_version, API_GET, false },
-	{ "/healthz", api_status_health, API_GET, false },
-	{ "/readyz", api_status_ready, API_GET, false },
+	{ API_POST, RULES, api_rules_post, .changes = true,
+	  .changes_rules = true,
+	  .summary = "Creates a rule, or replaces the one with the same key." },
+	{ API_GET, RULES "/all", api_rules_get_all,
+	  .summary = "Every rule, in the order of declaration." },
+	{ API_DELETE, RULES "/all", api_rules_delete_all, .changes = true,
+	  .changes_rules = true, .summary = "Deletes every rule." },
+	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named,
+	  .changes = true, .changes_rules = true,
+	  .summary = "Deletes every rule of that name." },
+	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get,
+	  .summary = "The first rule there that has what the query names." },
+	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch, .changes = true,
+	  .summary = "Always refused: POST the whole rule." },
+	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete, .changes = true,
+	  .changes_rules = true, .summary = "Deletes a rule without host." },
+	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete,
+	  .changes = true, .changes_rules = true,
+	  .summary = "Deletes a rule without host." },
+	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS PROTOCOL,
+	  api_rules_delete, .changes = true, .changes_rules = true,
+	  .summary = "Deletes a rule of a host; any is none." },
+	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL,
+	  api_rules_delete, .changes = true, .changes_rules = true,
+	  .summary = "Deletes a rule of a host; any is none." },
+	{ API_GET, BASE "/maintenance", api_maintenance_get,
+	  .summary = "Whether maintenance is on, and what still runs." },
+	{ API_PUT, BASE "/maintenance", api_maintenance_put, .changes = true,
+	  .summary = "Enters or leaves maintenance." },
+	{ API_GET, BASE "/metrics", api_status_metrics,
+	  .summary = "Metrics as Prometheus text." },
+	{ API_GET, "/metrics", api_status_metrics,
+	  .summary = "Metrics as Prometheus text." },
+	{ API_GET, BASE "/version", api_status_version,
+	  .summary = "Version and build." },
+	{ API_GET, "/healthz", api_status_health,
+	  .summary = "Whether the loop turns." },
+	{ API_GET, "/readyz", api_status_ready,
+	  .summary = "Whether it listens and its rules are loaded." },
 };
 
 static bool
