@@ -27,6 +27,7 @@
 #include "agent/io/loop.h"
 #include "agent/io/options.h"
 #include "agent/io/rules_json.h"
+#include "agent/io/rules_memory.h"
 #include "agent/io/spop_server.h"
 #include "agent/io/ticker.h"
 #include "agent/io/turn.h"
@@ -130,8 +131,12 @@ judge_environment(const struct settings_env *env)
 static struct gate *
 make_gate(const struct options *options)
 {
-	struct gate_options gate = { .backend = options->haproxy_backend,
-				     .unit_max_age = options->unit_max_age };
+	struct gate_options gate = {
+		.backend = options->haproxy_backend,
+		.unit_max_age = options->unit_max_age,
+		.depth_of_half_memory = rules_memory_depth(
+			rules_memory_of_node(), options->request_buffer_kib),
+	};
 	struct settings_env env;
 
 	if (getrandom(&gate.epoch, sizeof(gate.epoch), 0) < 0 ||

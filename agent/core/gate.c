@@ -484,8 +484,7 @@ gate_queue_depths(const struct gate *g)
 	uint64_t depths = 0;
 
 	TAILQ_FOREACH (p, &g->pools, link)
-		if (pool_mode(p) == MODE_ENFORCE)
-			depths += p->effective.value.queue_depth;
+		depths += pool_queue_depth(p);
 	return depths;
 }
 

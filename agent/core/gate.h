@@ -37,6 +37,9 @@ struct gate_options {
 	uint64_t hash_key[2]; /* random */
 	usec_t unit_max_age;  /* USEC_NEVER: units never age out */
 	const char *backend;  /* borrowed; of rules that have no name */
+
+	/* The queue that may hold half of the node's memory; for adapters. */
+	uint64_t depth_of_half_memory;
 };
 
 /* The last episode of maintenance, or the one under way (contract 2). */

@@ -173,6 +173,14 @@ pool_ceiling(const struct pool *p)
 	return p->effective.value.max_outstanding;
 }
 
+uint32_t
+pool_queue_depth(const struct pool *p)
+{
+	if (pool_mode(p) != MODE_ENFORCE || p->disaggregated)
+		return 0;
+	return p->effective.value.queue_depth;
+}
+
 bool
 pool_has_room(const struct pool *p)
 {

@@ -80,6 +80,9 @@ enum mode pool_mode(const struct pool *p);
 /* The service ceiling in force; 0 is none. */
 uint32_t pool_ceiling(const struct pool *p);
 
+/* How many may wait; 0 where nobody ever does (contract rows 177, 178). */
+uint32_t pool_queue_depth(const struct pool *p);
+
 /* Whether the service ceiling leaves room for one more. */
 bool pool_has_room(const struct pool *p);
 

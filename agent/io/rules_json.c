@@ -6,6 +6,7 @@
 #include "agent/core/gate.h"
 #include "agent/io/log.h"
 #include "agent/io/rule_json.h"
+#include "agent/io/rules_memory.h"
 
 void
 rules_delete(struct gate *gate, struct service *s, usec_t now)
@@ -35,8 +36,10 @@ put_checked(struct gate *gate, struct rule *rule, usec_t now)
 	snprintf(service, sizeof(service), "%s:%u", rule->external_ip,
 		 rule->port);
 	change = gate_put(gate, rule, now);
-	if (changes[change] != NULL)
+	if (changes[change] != NULL) {
 		log_info("rule: %s service=%s", changes[change], service);
+		rules_memory_check(gate, rule);
+	}
 	return change != GATE_NO_MEMORY;
 }
 

@@ -143,6 +143,82 @@ few_descriptors_are_said_once(void **state)
 	agent_stop(&agent);
 }
 
+#define PARKS "may park up to"
+
+/* The line of its log that this is part of; the caller frees it. */
+static char *
+line_with(const struct agent *agent, const char *text)
+{
+	const char *at = strstr(agent->log, text);
+
+	assert_non_null(at);
+	while (at > agent->log && at[-1] != '\n')
+		at--;
+	return strndup(at, strcspn(at, "\n"));
+}
+
+/* A request takes a GiB here, so any machine has too little for these. */
+static void
+queue_beyond_the_memory_is_said_once_and_applied(void **state)
+{
+	static const char *const options[] = { "--request-buffer-kib",
+					       "1048576", NULL };
+	static const char *const says[] = {
+		" warn ",
+		"10.0.0.1:8000",
+		"connectionLimit",
+		"fc_max_queue_depth=65536",
+		PARKS,
+		"LLB_PD_MAX_TOTAL_INFLIGHT",
+	};
+	struct agent *agent =
+		agent_start(&(struct agent_setup){ .options = options });
+	char *line;
+
+	(void)state;
+	put_depth(agent, 65536);
+	/* Row 182. */
+	assert_int_equal(rest_metric(agent, "limit", "role=\"queue\""), 65536);
+	/* The same again is no change, and without a queue is none too deep. */
+	put_depth(agent, 65536);
+	put_depth(agent, 0);
+	rest_delete_rule(agent);
+	assert_true(agent_logs(agent, "deleted"));
+	/* Row 180. */
+	line = line_with(agent, PARKS);
+	for (size_t i = 0; i < ARRAY_LEN(says); i++)
+		assert_non_null(strstr(line, says[i]));
+	assert_null(strstr(strstr(agent->log, PARKS) + 1, PARKS));
+	free(line);
+	agent_stop(&agent);
+}
+
+/* Row 181; and a depth of who never waits is no queue. */
+static void
+queue_within_the_memory_is_not_said(void **state)
+{
+	static const char *const options[] = { "--request-buffer-kib",
+					       "1048576", NULL };
+	struct agent *usual = agent_start(NULL);
+	struct agent *large =
+		agent_start(&(struct agent_setup){ .options = options });
+
+	(void)state;
+	put_depth(usual, 4);
+	rest_delete_rule(usual);
+	assert_true(agent_logs(usual, "deleted"));
+	assert_null(strstr(usual->log, PARKS));
+	rest_put_rule(large, &(struct rest_rule){ .mode = "observe",
+						  .ceiling = 1,
+						  .depth = 65536,
+						  .wait_ms = 600000 });
+	rest_delete_rule(large);
+	assert_true(agent_logs(large, "deleted"));
+	assert_null(strstr(large->log, PARKS));
+	agent_stop(&usual);
+	agent_stop(&large);
+}
+
 /* A connection each, as HAProxy from 3.1 on has it. */
 static void
 open_waiters(struct agent *agent, struct asker **askers, int count)
@@ -263,6 +339,8 @@ main(void)
 		AGENT_TEST(descriptors_run_out),
 		AGENT_TEST(questions_go_on_without_descriptors),
 		AGENT_TEST(few_descriptors_are_said_once),
+		AGENT_TEST(queue_beyond_the_memory_is_said_once_and_applied),
+		AGENT_TEST(queue_within_the_memory_is_not_said),
 		AGENT_TEST(held_connections_are_cheap),
 		AGENT_TEST(memory_comes_back),
 		AGENT_TEST(burst_after_a_reload_is_served),

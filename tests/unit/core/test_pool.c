@@ -197,6 +197,32 @@ the_service_has_room_below_its_ceiling(void **state)
 }
 
 /* Interface 6.13. */
+/* Rows 177, 178. */
+static void
+only_who_enforces_has_a_queue(void **state)
+{
+	static const struct {
+		const char *words;
+		uint32_t depth;
+	} rows[] = {
+		{ "mode=enforce queue_depth=4", 4 },
+		{ "mode=enforce", 0 },
+		{ "mode=observe queue_depth=4", 0 },
+		{ "mode=off queue_depth=4", 0 },
+		{ "mode=enforce queue_depth=4 pd "
+		  "endpoints=10.0.0.1:8000@prefill,10.0.0.2:8000@decode",
+		  0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct pool *p = made(rows[i].words);
+
+		assert_int_equal(pool_queue_depth(p), rows[i].depth);
+		end(p);
+	}
+}
+
 static void
 a_unit_without_an_endpoint_is_the_services_alone(void **state)
 {
@@ -394,6 +420,7 @@ main(void)
 			a_disaggregated_pool_is_served_by_its_decode_endpoints),
 		cmocka_unit_test(a_pool_without_endpoints_serves_nobody),
 		cmocka_unit_test(the_service_has_room_below_its_ceiling),
+		cmocka_unit_test(only_who_enforces_has_a_queue),
 		cmocka_unit_test(
 			a_unit_without_an_endpoint_is_the_services_alone),
 		cmocka_unit_test(
