@@ -6,6 +6,23 @@
 
 #include "agent/core/request.h"
 
+static void
+write_target(char target[ENDPOINT_TARGET_MAX],
+	     const struct rule_endpoint *declared)
+{
+	char host[RULE_IP_MAX + 2] = "[";
+	size_t len = strlen(declared->ip);
+
+	if (declared->address.family != ADDRESS_V6) {
+		text_host_port(target, declared->ip, declared->port);
+		return;
+	}
+	assert(len < RULE_IP_MAX);
+	memcpy(host + 1, declared->ip, len);
+	memcpy(host + 1 + len, "]", sizeof("]"));
+	text_host_port(target, host, declared->port);
+}
+
 void
 endpoint_init(struct endpoint *e, const struct rule_endpoint *declared)
 {
@@ -18,6 +35,7 @@ endpoint_init(struct endpoint *e, const struct rule_endpoint *declared)
 	TAILQ_INIT(&e->executing);
 	assert(strlen(declared->ip) + TEXT_PORT_MAX <= sizeof(e->server));
 	text_host_port(e->server, declared->ip, declared->port);
+	write_target(e->target, declared);
 }
 
 void
@@ -68,7 +86,7 @@ static uint32_t
 all_units_before(const struct endpoint *e, usec_t time)
 {
 	const struct request *r;
-	uint32_t n = e->units;
+	uint32_t n = e->units - e->beside;
 
 	TAILQ_FOREACH_REVERSE(r, &e->executing, endpoint_units, executing)
 	{

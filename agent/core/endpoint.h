@@ -17,6 +17,9 @@
 /* A server name of HAProxy, its terminator included. */
 #define ENDPOINT_SERVER_MAX 128
 
+/* An address and port, the brackets of IPv6 and the terminator included. */
+#define ENDPOINT_TARGET_MAX (RULE_IP_MAX + 2 + TEXT_PORT_MAX)
+
 /* How many looks in a row units must exceed sessions before they are lost. */
 #define ENDPOINT_LOOKS 3
 
@@ -32,10 +35,12 @@ struct endpoint {
 	uint32_t weight;
 	enum role role;
 	char server[ENDPOINT_SERVER_MAX]; /* HAProxy's name for it */
+	char target[ENDPOINT_TARGET_MAX]; /* "address:port", "[v6]:port" */
 
-	bool up;                         /* as HAProxy's checks see it */
-	uint32_t units;                  /* requests that execute on it */
-	struct endpoint_units executing; /* oldest first */
+	bool up;         /* as HAProxy's checks see it */
+	uint32_t units;  /* requests that execute on it */
+	uint32_t beside; /* of them, those executing elsewhere */
+	struct endpoint_units executing; /* all others, oldest first */
 
 	/* What the look in progress has found. */
 	bool seen;

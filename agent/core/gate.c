@@ -96,6 +96,8 @@ gate_free(struct gate **gate)
 struct decision {
 	struct gate *g;
 	struct pool *p;
+	struct tenant *tenant; /* NULL for a leg, which has no service unit */
+	uint64_t tenant_key;
 	const struct ask *ask;
 	bool ended_early; /* its line came before it */
 	usec_t now;
@@ -126,6 +128,8 @@ new_request(const struct decision *d)
 	if (r == NULL)
 		return NULL;
 	r->pool = d->p;
+	r->tenant = d->tenant;
+	r->tenant_key = d->tenant_key;
 	r->asker = d->ask->asker;
 	r->streamed = d->ask->streamed;
 	r->waited = waited > 0;
@@ -153,35 +157,53 @@ static bool
 may_wait(const struct decision *d)
 {
 	return d->p->effective.value.queue_depth > 0 && d->ask->http < 2 &&
-	       !d->ask->leg && !d->p->disaggregated;
+	       d->ask->leg == ROLE_NORMAL && !d->p->disaggregated;
 }
 
-/* Over a ceiling: waits where it may and there is room, else is refused. */
+/* Its tenant waits as often as it may. */
 static enum verdict
-queue_or_refuse(const struct decision *d, uint32_t limit)
+refuse_tenant(const struct decision *d)
 {
-	struct queue *queue = &d->p->queue;
-	struct request *r;
+	enum verdict refused =
+		refuse(d, REASON_TENANT_SHARE, pool_ceiling(d->p));
 
-	if (!may_wait(d))
-		return refuse(d, REASON_CAPACITY_SHED, limit);
-	if (!queue_has_room(queue, d->p->effective.value.queue_depth))
-		return refuse(d, REASON_QUEUE_FULL, limit);
+	d->answer->retry_after = pool_retry_after(d->p, RETRY_MEAN);
+	return refused;
+}
 
-	r = new_request(d);
+static enum verdict
+join_queue(const struct decision *d, enum reason reason, uint32_t limit)
+{
+	struct request *r = new_request(d);
+
 	if (r == NULL)
-		return refuse(d, REASON_CAPACITY_SHED, limit);
+		return refuse(d, reason, limit);
 	r->state = REQUEST_WAITING;
 	r->waited = true;
-	queue_join(queue, r);
+	queue_join(&d->p->queue, r);
 	wheel_set(d->g->wheel, &r->deadline, deadline_of(r, d->now));
 	wait_on_peer(r, &d->ask->asker);
 	gate_count(d->p, REASON_QUEUED);
 	return VERDICT_WAIT;
 }
 
+/* Over a bound: waits where it may and there is room, else is refused. */
 static enum verdict
-admit(const struct decision *d, struct endpoint *e)
+queue_or_refuse(const struct decision *d, enum reason reason, uint32_t limit)
+{
+	const struct pool *p = d->p;
+
+	if (!may_wait(d))
+		return refuse(d, reason, limit);
+	if (d->tenant->waiting >= p->tenants.queue_bound)
+		return refuse_tenant(d);
+	if (!queue_has_room(&p->queue, p->effective.value.queue_depth))
+		return refuse(d, REASON_QUEUE_FULL, limit);
+	return join_queue(d, reason, limit);
+}
+
+static enum verdict
+admit(const struct decision *d, const struct placement *at)
 {
 	struct request *r = new_request(d);
 
@@ -193,7 +215,7 @@ admit(const struct decision *d, struct endpoint *e)
 		return bypass(d->answer);
 	if (r == NULL)
 		return refuse(d, REASON_CAPACITY_SHED, pool_ceiling(d->p));
-	gate_begin(d->g, r, e, d->now);
+	gate_begin(d->g, r, at, d->now);
 	gate_fill_admission(d->answer, r);
 	return VERDICT_ADMIT;
 }
@@ -217,51 +239,98 @@ ceiling_in_the_way(const struct pool *p)
 			   : pool_endpoint_ceiling(p, pool_serving_role(p));
 }
 
-/* Steps 5 to 9 where the gate refuses. */
+/* Steps 7 to 9: where it could run. */
+static enum verdict
+enforce_place(const struct decision *d)
+{
+	struct placement at;
+
+	switch (pool_place(d->p, d->ask->leg, &at)) {
+	case PICK_NONE_ELIGIBLE: /* 7. Nobody could serve it. */
+		return refuse(d, REASON_NO_HEALTHY_CAPACITY,
+			      pool_ceiling(d->p));
+	case PICK_ALL_FULL: /* 8. Every endpoint is at its ceiling. */
+		return queue_or_refuse(d, REASON_CAPACITY_SHED, at.limit);
+	case PICK_FOUND: /* 9. */
+		return admit(d, &at);
+	}
+	assert(false && "unknown pick");
+	return bypass(d->answer);
+}
+
+static bool
+is_over(const struct decision *d)
+{
+	return tenant_is_over(d->tenant, d->p->tenants.unit_bound);
+}
+
+/* What nobody else could use may be lent. */
+static bool
+may_borrow(const struct pool *p)
+{
+	return p->effective.value.tenant_borrow == SWITCH_ON &&
+	       p->queue.len == 0 && pool_has_room(p);
+}
+
+/* Steps 4 to 9 where the gate refuses. */
 static enum verdict
 enforce(const struct decision *d)
 {
 	struct pool *p = d->p;
-	struct endpoint *e;
 
-	/* 5. A waiter could run before it: without a share, whoever waits. */
-	if (p->queue.len > 0)
-		return queue_or_refuse(d, ceiling_in_the_way(p));
+	if (d->tenant == NULL)
+		return enforce_place(d);
+	/* 4. Its tenant holds its share. */
+	if (is_over(d) && !may_borrow(p))
+		return queue_or_refuse(d, REASON_TENANT_SHARE, pool_ceiling(p));
+	/* 5. A waiter could run before it: one whose tenant is under its share.
+	 */
+	if (queue_head(&p->queue) != NULL)
+		return queue_or_refuse(d, REASON_CAPACITY_SHED,
+				       ceiling_in_the_way(p));
 	/* 6. The service is at its ceiling. */
 	if (!pool_has_room(p))
-		return queue_or_refuse(d, pool_ceiling(p));
-
-	switch (pool_pick(p, &e)) {
-	case PICK_NONE_ELIGIBLE: /* 7. Nobody could serve it. */
-		return refuse(d, REASON_NO_HEALTHY_CAPACITY, pool_ceiling(p));
-	case PICK_ALL_FULL: /* 8. Every endpoint is at its ceiling. */
-		return queue_or_refuse(
-			d, pool_endpoint_ceiling(p, pool_serving_role(p)));
-	case PICK_FOUND: /* 9. */
-		return admit(d, e);
-	}
-	assert(false && "unknown pick");
-	return bypass(d->answer);
+		return queue_or_refuse(d, REASON_CAPACITY_SHED,
+				       pool_ceiling(p));
+	return enforce_place(d);
 }
 
 /* The same steps where it only counts. */
 static enum verdict
 observe(const struct decision *d)
 {
-	struct endpoint *e;
-	enum pick pick = pool_pick(d->p, &e);
+	struct placement at;
+	enum pick pick = pool_place(d->p, d->ask->leg, &at);
 
-	if (!pool_has_room(d->p)) /* 6 */
+	if (d->tenant != NULL && is_over(d)) /* 4 */
+		gate_count(d->p, REASON_OBSERVE_WOULD_SHED);
+	if (d->tenant != NULL && !pool_has_room(d->p)) /* 6 */
 		count_would(d->p);
 	if (pick == PICK_NONE_ELIGIBLE) /* 7 */
 		gate_count(d->p, REASON_OBSERVE_WOULD_SHED);
-	if (pick == PICK_ALL_FULL) /* 8 */
+	for (; at.full > 0; at.full--) /* 8 */
 		count_would(d->p);
-	return admit(d, e); /* 9 */
+	return admit(d, &at); /* 9 */
+}
+
+/* Its slot, unless it is a leg. */
+static void
+find_tenant(struct decision *d)
+{
+	struct tenants *t = &d->p->tenants;
+	struct text name = d->ask->tenant;
+
+	if (d->p->disaggregated && d->ask->leg != ROLE_NORMAL)
+		return;
+	d->tenant_key = index_hash(name.at, name.len, d->g->options.hash_key);
+	d->tenant = tenants_slot(t, d->tenant_key);
+	if (t->active && d->tenant == &t->last)
+		metrics_count(&d->g->metrics, METRIC_anomalies,
+			      ANOMALY_TENANT_TABLE_FULL);
 }
 
 static enum verdict
-decide(const struct decision *d)
+decide(struct decision *d)
 {
 	bool enforced = pool_mode(d->p) == MODE_ENFORCE;
 
@@ -276,7 +345,7 @@ decide(const struct decision *d)
 	/* 3. Its line came first: the client is gone. */
 	if (d->ended_early)
 		return bypass(d->answer);
-	/* 4. is the tenant's share. */
+	find_tenant(d);
 	return enforced ? enforce(d) : observe(d);
 }
 
@@ -301,6 +370,8 @@ move_waiter(const struct decision *d, struct request *older)
 		return give_up(d, older);
 	newer->state = REQUEST_WAITING;
 	newer->pool = older->pool;
+	newer->tenant = older->tenant;
+	newer->tenant_key = older->tenant_key;
 	newer->since = older->since;
 	newer->streamed = d->ask->streamed;
 	newer->waited = true;
@@ -319,7 +390,9 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	 struct answer *answer)
 {
 	struct request *live = ledger_find(g->ledger, ask->id);
-	struct decision d = { g, NULL, ask, false, now, answer };
+	struct decision d = {
+		.g = g, .ask = ask, .now = now, .answer = answer
+	};
 	struct service *s;
 
 	if (live != NULL && live->state == REQUEST_WAITING) {
@@ -338,6 +411,29 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 	d.p = s->pool;
 	d.ended_early = live != NULL;
 	return decide(&d);
+}
+
+/* ---- its answer ---- */
+
+void
+gate_respond(struct gate *g, const struct response *response,
+	     struct exposure *exposure)
+{
+	struct request *r = ledger_find(g->ledger, response->id);
+	const struct pool *p;
+
+	*exposure = (struct exposure){ .exposed = false };
+	if (r == NULL || r->state != REQUEST_EXECUTING)
+		return;
+	p = r->pool;
+	if (response->begun)
+		pool_end_prefill(r);
+	if (!pool_exposes(p))
+		return;
+	*exposure = (struct exposure){ .exposed = true,
+				       .inflight = p->units,
+				       .queued = p->queue.len,
+				       .limit = pool_ceiling(p) };
 }
 
 /* ---- how it ends ---- */

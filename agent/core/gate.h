@@ -130,7 +130,8 @@ struct ask {
 	struct text method;
 	unsigned http; /* 1, 2 or 3 */
 	bool streamed; /* the body is not fully buffered */
-	bool leg;      /* is itself a prefill or decode leg */
+	enum role leg; /* which one it is itself; ROLE_NORMAL: none */
+	struct text tenant;
 	usec_t waited; /* how long it has waited already */
 	struct asker asker;
 };
@@ -152,6 +153,27 @@ struct ending {
 /* Counts the line and says what came of it. */
 enum line_result gate_end(struct gate *g, const struct ending *ending,
 			  usec_t now);
+
+/* An answer of an engine begins (interface 2, admission-response). */
+struct response {
+	struct text id;
+	bool begun; /* the first byte of its data is there */
+};
+
+/* What its client is told of the pool (rows 290 to 307). */
+struct exposure {
+	bool exposed; /* else nothing */
+	uint32_t inflight;
+	uint32_t queued;
+	uint32_t limit;
+};
+
+/*
+ * A prefill unit is given back once the data has begun. An id that is not
+ * executing exposes nothing.
+ */
+void gate_respond(struct gate *g, const struct response *response,
+		  struct exposure *exposure);
 
 /* Its waiters leave, uncounted as answers; its units stay (interface 6.5). */
 void gate_peer_lost(struct gate *g, struct peer *peer);

@@ -34,20 +34,20 @@ gate_leave_maintenance(struct gate *g)
 }
 
 static uint64_t
-units_of(const struct gate_pools *pools)
+executing_on(const struct gate_pools *pools)
 {
 	const struct pool *p;
-	uint64_t units = 0;
+	uint64_t executing = 0;
 
 	TAILQ_FOREACH (p, pools, link)
-		units += p->units;
-	return units;
+		executing += p->executing;
+	return executing;
 }
 
 uint64_t
 gate_in_flight(const struct gate *g)
 {
-	return units_of(&g->pools) + units_of(&g->retired);
+	return executing_on(&g->pools) + executing_on(&g->retired);
 }
 
 void

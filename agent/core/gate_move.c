@@ -52,6 +52,8 @@ gate_fill_admission(struct answer *a, const struct request *r)
 		.permit = r->permit,
 		.server = r->endpoint != NULL ? r->endpoint->server : NULL,
 		.backend = p->backend[0] != '\0' ? p->backend : NULL,
+		.prefill = r->prefill != NULL ? r->prefill->target : NULL,
+		.respond = r->prefill != NULL || pool_exposes(p),
 	};
 }
 
@@ -104,10 +106,11 @@ gate_next_answer(struct gate *g, struct asker *to, struct answer *answer)
 /* ---- how a request moves ---- */
 
 void
-gate_begin(struct gate *g, struct request *r, struct endpoint *e, usec_t now)
+gate_begin(struct gate *g, struct request *r, const struct placement *at,
+	   usec_t now)
 {
 	r->permit = ++g->permits;
-	pool_take(r->pool, e, r);
+	pool_take(r->pool, at, r);
 	ledger_begin(g->ledger, r, now);
 	gate_count(r->pool, REASON_ADMITTED);
 }
@@ -120,11 +123,12 @@ gate_leave_queue(struct gate *g, struct request *r)
 }
 
 static void
-run_waiter(struct gate *g, struct request *r, struct endpoint *e, usec_t now)
+run_waiter(struct gate *g, struct request *r, const struct placement *at,
+	   usec_t now)
 {
 	gate_leave_queue(g, r);
 	histogram_add(&r->pool->waits, now - r->since);
-	gate_begin(g, r, e, now);
+	gate_begin(g, r, at, now);
 	gate_fill_admission(&r->answer, r);
 	gate_stand_in_line(g, r);
 }
@@ -160,63 +164,59 @@ gate_cancel_waiter(struct gate *g, struct request *r)
 	ledger_remove(g->ledger, r);
 }
 
-/* False when the head, and so everybody behind it, has to go on waiting. */
+/* False where nobody who waits can run. */
 static bool
-wake_head(struct gate *g, struct pool *p, struct request *head, usec_t now)
+wake_next(struct gate *g, struct pool *p, struct request *next, usec_t now)
 {
 	bool enforced = pool_mode(p) == MODE_ENFORCE;
-	struct endpoint *e;
+	struct placement at;
 
 	if (pool_mode(p) == MODE_OFF) {
-		bypass_waiter(g, head);
+		bypass_waiter(g, next);
 		return true;
 	}
 	if (enforced && !pool_has_room(p))
 		return false;
-	switch (pool_pick(p, &e)) {
+	switch (pool_place(p, ROLE_NORMAL, &at)) {
 	case PICK_NONE_ELIGIBLE:
-		if (enforced)
-			gate_refuse_waiter(g, head, REASON_NO_HEALTHY_CAPACITY,
-					   now);
-		else
-			run_waiter(g, head, NULL, now);
-		return true;
+		if (!enforced)
+			break;
+		gate_end_waiters(g, p, REASON_NO_HEALTHY_CAPACITY, now);
+		return false;
 	case PICK_ALL_FULL:
 		if (enforced)
 			return false;
-		run_waiter(g, head, e, now);
-		return true;
+		break;
 	case PICK_FOUND:
-		run_waiter(g, head, e, now);
-		return true;
+		break;
 	}
-	assert(false && "unknown pick");
-	return false;
+	run_waiter(g, next, &at, now);
+	return true;
 }
 
 void
 gate_wake(struct gate *g, struct pool *p, usec_t now)
 {
-	struct request *head;
+	struct request *next;
 
-	while ((head = queue_head(&p->queue)) != NULL)
-		if (!wake_head(g, p, head, now))
+	while ((next = pool_next_waiter(p)) != NULL)
+		if (!wake_next(g, p, next, now))
 			return;
 }
 
 void
 gate_end_waiters(struct gate *g, struct pool *p, enum reason reason, usec_t now)
 {
-	struct request *head;
+	struct request *oldest;
 
-	while ((head = queue_head(&p->queue)) != NULL)
-		gate_refuse_waiter(g, head, reason, now);
+	while ((oldest = queue_oldest(&p->queue)) != NULL)
+		gate_refuse_waiter(g, oldest, reason, now);
 }
 
 static void
 bury_if_done(struct gate *g, struct pool *p)
 {
-	if (!p->retired || p->units > 0)
+	if (!p->retired || p->executing > 0)
 		return;
 	TAILQ_REMOVE(&g->retired, p, link);
 	gate_discard_pool(g, p);

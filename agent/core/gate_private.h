@@ -18,8 +18,8 @@ void gate_fill_unread(struct request *r);
 /* Its answer, which is filled in, goes out with the next ones. */
 void gate_stand_in_line(struct gate *g, struct request *r);
 
-/* It executes on e, or where HAProxy likes for NULL. */
-void gate_begin(struct gate *g, struct request *r, struct endpoint *e,
+/* It executes there. */
+void gate_begin(struct gate *g, struct request *r, const struct placement *at,
 		usec_t now);
 
 /* It waits no more; what becomes of it is the caller's. */
@@ -33,7 +33,7 @@ void gate_refuse_waiter(struct gate *g, struct request *r, enum reason reason,
 void gate_cancel_waiter(struct gate *g, struct request *r);
 
 /*
- * Lets every waiter run that can, oldest first: the one place where a turn is
+ * Lets every waiter run that can, in turn: the one place where a turn is
  * handed over. Call it whenever a unit, a ceiling or an endpoint was freed.
  */
 void gate_wake(struct gate *g, struct pool *p, usec_t now);

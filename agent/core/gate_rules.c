@@ -38,7 +38,7 @@ retire(struct gate *g, struct pool *p, usec_t now)
 		return;
 	gate_end_waiters(g, p, REASON_DRAINED, now);
 	TAILQ_REMOVE(&g->pools, p, link);
-	if (p->units == 0) {
+	if (p->executing == 0) {
 		gate_discard_pool(g, p);
 		return;
 	}

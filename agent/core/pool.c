@@ -92,6 +92,8 @@ pool_new(const struct rule *rule, const struct settings_env *env)
 	if (p == NULL)
 		return NULL;
 	queue_init(&p->queue);
+	tenants_init(&p->tenants);
+	TAILQ_INIT(&p->elsewhere);
 	p->disaggregated = rule->disaggregated;
 	p->service = service_text(rule);
 	p->backend = strdup(rule->name);
@@ -145,7 +147,7 @@ pool_free(struct pool **pool)
 
 	if (p == NULL)
 		return;
-	assert(p->units == 0);
+	assert(p->executing == 0);
 	queue_fini(&p->queue);
 	free(p->service);
 	free(p->backend);
@@ -154,11 +156,76 @@ pool_free(struct pool **pool)
 	*pool = NULL;
 }
 
+/* ---- shares ---- */
+
+/* Puts all waiters, by their turns, into a line of their own. */
+static void
+take_waiters(struct pool *p, struct tenant_line *line)
+{
+	struct request *r;
+
+	TAILQ_INIT(line);
+	while ((r = queue_oldest(&p->queue)) != NULL) {
+		queue_leave(&p->queue, r);
+		TAILQ_INSERT_TAIL(line, r, queued);
+	}
+}
+
+static void
+move_units(struct pool *p, const struct endpoint_units *executing)
+{
+	struct request *r;
+
+	TAILQ_FOREACH (r, executing, executing) {
+		if (r->tenant == NULL)
+			continue;
+		r->tenant->units--;
+		r->tenant = tenants_slot(&p->tenants, r->tenant_key);
+		r->tenant->units++;
+	}
+}
+
+/* A share has begun or ended: everybody moves to the slot that is theirs. */
+static void
+regroup(struct pool *p)
+{
+	struct tenant_line line;
+	struct request *r;
+
+	take_waiters(p, &line);
+	move_units(p, &p->elsewhere);
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		move_units(p, &p->endpoints[i].executing);
+	while ((r = TAILQ_FIRST(&line)) != NULL) {
+		TAILQ_REMOVE(&line, r, queued);
+		r->tenant = tenants_slot(&p->tenants, r->tenant_key);
+		queue_rejoin(&p->queue, r);
+	}
+}
+
+static void
+share_out(struct pool *p)
+{
+	bool active = p->tenants.active;
+	bool binding = pool_mode(p) == MODE_ENFORCE;
+
+	tenants_bound(&p->tenants,
+		      pool_mode(p) == MODE_OFF
+			      ? 0
+			      : p->effective.value.tenant_max_share_pct,
+		      pool_ceiling(p), p->effective.value.queue_depth);
+	if (p->tenants.active != active)
+		regroup(p);
+	queue_set_bound(&p->queue,
+			binding ? p->tenants.unit_bound : TENANT_UNBOUNDED);
+}
+
 void
 pool_configure(struct pool *p, const struct settings *declared,
 	       const struct settings_env *env)
 {
 	settings_resolve(&p->effective, declared, env);
+	share_out(p);
 }
 
 enum mode
@@ -217,16 +284,15 @@ keep_lighter(struct endpoint **best, struct endpoint *e)
 		*best = e;
 }
 
-enum pick
-pool_pick(struct pool *p, struct endpoint **endpoint)
+static enum pick
+pick(const struct pool *p, enum role role, struct endpoint **endpoint)
 {
-	enum role role = pool_serving_role(p);
 	uint32_t ceiling = pool_endpoint_ceiling(p, role);
 	struct endpoint *free_one = NULL;
 	struct endpoint *any = NULL;
 
 	for (size_t i = 0; i < p->endpoint_count; i++) {
-		size_t at = p->rotation + i;
+		size_t at = p->rotation[role] + i;
 		struct endpoint *e =
 			&p->endpoints[at < p->endpoint_count
 					      ? at
@@ -244,29 +310,135 @@ pool_pick(struct pool *p, struct endpoint **endpoint)
 	return free_one != NULL ? PICK_FOUND : PICK_ALL_FULL;
 }
 
-void
-pool_take(struct pool *p, struct endpoint *endpoint, struct request *r)
+static enum pick
+place(const struct pool *p, enum role role, struct placement *at,
+      struct endpoint **endpoint)
 {
-	r->endpoint = endpoint;
-	p->units++;
-	if (endpoint == NULL)
+	enum pick found = pick(p, role, endpoint);
+
+	if (found == PICK_ALL_FULL) {
+		at->limit = pool_endpoint_ceiling(p, role);
+		at->full++;
+	}
+	return found;
+}
+
+enum pick
+pool_place(const struct pool *p, enum role leg, struct placement *at)
+{
+	bool whole = leg == ROLE_NORMAL || !p->disaggregated;
+	enum pick found, prefill;
+
+	*at = (struct placement){ .full = 0 };
+	found = place(p, whole ? pool_serving_role(p) : leg, at, &at->endpoint);
+	if (!whole || !p->disaggregated)
+		return found;
+	prefill = place(p, ROLE_PREFILL, at, &at->prefill);
+	return prefill < found ? prefill : found;
+}
+
+static void
+rotate(struct pool *p, const struct endpoint *e)
+{
+	p->rotation[e->role] = (size_t)(e - p->endpoints) + 1;
+}
+
+static void
+take_prefill(struct pool *p, struct endpoint *e, struct request *r)
+{
+	r->prefill = e;
+	if (e == NULL)
 		return;
-	endpoint->units++;
-	TAILQ_INSERT_TAIL(&endpoint->executing, r, executing);
-	p->rotation = (size_t)(endpoint - p->endpoints) + 1;
+	e->units++;
+	e->beside++;
+	rotate(p, e);
+}
+
+static void
+take_endpoint(struct pool *p, struct endpoint *e, struct request *r)
+{
+	r->endpoint = e;
+	if (e == NULL) {
+		TAILQ_INSERT_TAIL(&p->elsewhere, r, executing);
+		return;
+	}
+	e->units++;
+	TAILQ_INSERT_TAIL(&e->executing, r, executing);
+	rotate(p, e);
+}
+
+void
+pool_take(struct pool *p, const struct placement *at, struct request *r)
+{
+	p->executing++;
+	take_endpoint(p, at->endpoint, r);
+	take_prefill(p, at->prefill, r);
+	if (r->tenant == NULL)
+		return;
+	p->units++;
+	r->tenant->units++;
+	queue_review(&p->queue, r->tenant);
+}
+
+void
+pool_end_prefill(struct request *r)
+{
+	struct endpoint *e = r->prefill;
+
+	if (e == NULL)
+		return;
+	assert(e->units > 0 && e->beside > 0);
+	e->units--;
+	e->beside--;
+	r->prefill = NULL;
+}
+
+static void
+leave_endpoint(struct pool *p, struct request *r)
+{
+	struct endpoint *e = r->endpoint;
+
+	if (e == NULL) {
+		TAILQ_REMOVE(&p->elsewhere, r, executing);
+		return;
+	}
+	assert(e->units > e->beside);
+	e->units--;
+	TAILQ_REMOVE(&e->executing, r, executing);
+	r->endpoint = NULL;
 }
 
 void
 pool_give_back(struct pool *p, struct request *r)
 {
-	assert(p->units > 0);
-	p->units--;
-	if (r->endpoint == NULL)
+	assert(p->executing > 0);
+	p->executing--;
+	leave_endpoint(p, r);
+	pool_end_prefill(r);
+	if (r->tenant == NULL)
 		return;
-	assert(r->endpoint->units > 0);
-	r->endpoint->units--;
-	TAILQ_REMOVE(&r->endpoint->executing, r, executing);
-	r->endpoint = NULL;
+	assert(p->units > 0 && r->tenant->units > 0);
+	p->units--;
+	r->tenant->units--;
+	queue_review(&p->queue, r->tenant);
+	r->tenant = NULL;
+}
+
+struct request *
+pool_next_waiter(const struct pool *p)
+{
+	struct request *head = queue_head(&p->queue);
+
+	if (head == NULL && p->effective.value.tenant_borrow == SWITCH_ON)
+		return queue_borrower(&p->queue);
+	return head;
+}
+
+bool
+pool_exposes(const struct pool *p)
+{
+	return p->effective.value.expose_headers == SWITCH_ON &&
+	       pool_mode(p) != MODE_OFF;
 }
 
 /* Of those that were run after a wait, rounded up (contract 4.10). */
@@ -364,6 +536,8 @@ pool_metric(const struct pool *p, enum metric_id id, size_t value)
 		return p->decisions[value];
 	case METRIC_effective_limit:
 		return pool_ceiling(p);
+	case METRIC_tenants_active:
+		return tenants_active(&p->tenants);
 	case METRIC_reclaimed:
 		return p->reclaimed;
 	default:

@@ -23,6 +23,7 @@
 #include "agent/core/request.h"
 #include "agent/core/rule.h"
 #include "agent/core/settings.h"
+#include "agent/core/tenant.h"
 
 #define POOL_LABEL_MAX 65 /* its terminator included (contract 7) */
 
@@ -38,9 +39,12 @@ struct pool {
 
 	struct endpoint *endpoints; /* owned */
 	size_t endpoint_count;
-	size_t rotation; /* where the next search among equals begins */
+	size_t rotation[ROLE_DECODE + 1]; /* where the next search begins */
 
-	uint32_t units; /* requests that execute */
+	uint32_t executing; /* requests; all but legs hold a service unit */
+	uint32_t units;     /* of the service */
+	struct endpoint_units elsewhere; /* who executes where HAProxy chose */
+	struct tenants tenants;
 	struct queue queue;
 
 	uint64_t decisions[REASON_COUNT];
@@ -71,7 +75,11 @@ void pool_inherit(struct pool *p, const struct pool *from);
 /* Nobody may execute or wait. */
 void pool_free(struct pool **pool);
 
-/* Puts a rule's changed settings in force; whom that frees is not woken. */
+/*
+ * Puts a rule's changed settings in force; whom that frees is not woken. With
+ * a first share who executes and waits is counted for its tenant from then on
+ * (interface 6.9).
+ */
 void pool_configure(struct pool *p, const struct settings *declared,
 		    const struct settings_env *env);
 
@@ -89,23 +97,45 @@ bool pool_has_room(const struct pool *p);
 /* The ceiling of a role on each endpoint; 0 is none. */
 uint32_t pool_endpoint_ceiling(const struct pool *p, enum role role);
 
-/* The role whose endpoints serve a request: decode for a P/D pool. */
+/* The role whose endpoints answer a whole request: decode for a P/D pool. */
 enum role pool_serving_role(const struct pool *p);
 
+/* In the order in which they are in the way. */
 enum pick { PICK_NONE_ELIGIBLE, PICK_ALL_FULL, PICK_FOUND };
 
+/* Where a request runs; NULL is where HAProxy chooses. */
+struct placement {
+	struct endpoint *endpoint;
+	struct endpoint *prefill; /* beside it, for a whole request on P/D */
+	uint32_t limit;           /* with PICK_ALL_FULL: the ceiling */
+	unsigned full;            /* roles whose endpoints are all full */
+};
+
 /*
- * The endpoint with the fewest units for its weight among the eligible ones
- * with room, in rotation among equals. With PICK_ALL_FULL *endpoint is the
- * one that it would be if there were no ceiling.
+ * Of each role that the request needs the endpoint with the fewest units for
+ * its weight among the eligible ones with room, in rotation among equals. leg
+ * is ROLE_NORMAL for a whole request, and means nothing unless P/D. With
+ * PICK_ALL_FULL they are those that they would be if there were no ceiling.
  */
-enum pick pool_pick(struct pool *p, struct endpoint **endpoint);
+enum pick pool_place(const struct pool *p, enum role leg, struct placement *at);
 
-/* r executes on endpoint from now on; NULL where HAProxy chooses. */
-void pool_take(struct pool *p, struct endpoint *endpoint, struct request *r);
+/* r executes there from now on; its tenant, if it has one, holds a unit. */
+void pool_take(struct pool *p, const struct placement *at, struct request *r);
 
-/* The reverse, whatever the endpoint. */
+/* Its prefill is done, if it has one. */
+void pool_end_prefill(struct request *r);
+
+/* All that r holds. */
 void pool_give_back(struct pool *p, struct request *r);
+
+/*
+ * The waiter whose turn it is: the oldest of those whose tenant is under its
+ * share and then, where shares may be borrowed, of all. NULL for none.
+ */
+struct request *pool_next_waiter(const struct pool *p);
+
+/* Whether admitted answers carry the pool's counts. */
+bool pool_exposes(const struct pool *p);
 
 /* Seconds that a refused client is asked to stay away. */
 uint32_t pool_retry_after(const struct pool *p, enum retry_rule rule);

@@ -3,24 +3,36 @@
 #define AGENT_CORE_QUEUE_H
 
 /*
- * Who waits on a pool, first come first served. The bound is an argument,
- * since a smaller depth binds newcomers only (row 173).
+ * Who waits on a pool: each tenant's waiters in line, first come first served,
+ * and the tenants in the order of their oldest waiters, those that are over
+ * their share apart. So the next one is found among the heads alone, and
+ * whoever cannot run holds nobody up.
+ *
+ * The bound on the length is an argument, since a smaller depth binds
+ * newcomers only (row 173).
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "agent/core/base.h"
+#include "agent/core/tenant.h"
 
 struct request;
 
-TAILQ_HEAD(queue_line, request);
+/* Tenants, the one whose head has waited longest at the top of a heap. */
+struct queue_heads {
+	struct tenant *tenant[TENANTS_MAX + 1];
+	uint8_t len;
+};
 
 struct queue {
-	struct queue_line line;
+	struct queue_heads under; /* may take a unit of their own right */
+	struct queue_heads over;
+	uint32_t unit_bound; /* from which on a tenant is over */
 	uint32_t len;
+	uint64_t turns; /* given so far */
 };
 
 void queue_init(struct queue *q);
@@ -30,17 +42,32 @@ void queue_fini(struct queue *q);
 
 bool queue_has_room(const struct queue *q, uint32_t depth);
 
-/* Behind all others. */
+/* Behind all others; its tenant is set. */
 void queue_join(struct queue *q, struct request *r);
+
+/* Behind its tenant's others, with the turn it has. */
+void queue_rejoin(struct queue *q, struct request *r);
 
 /* r must be waiting in q. */
 void queue_leave(struct queue *q, struct request *r);
 
-/* newer takes the place of older, which leaves. */
+/* newer, whose tenant is that of older, takes its place; older leaves. */
 void queue_replace(struct queue *q, struct request *older,
 		   struct request *newer);
 
-/* Who is served next, or NULL. */
+/* To be called when the units of a tenant have changed. */
+void queue_review(struct queue *q, struct tenant *tenant);
+
+/* The same for all tenants, since the bound is another one. */
+void queue_set_bound(struct queue *q, uint32_t unit_bound);
+
+/* Who is served next of those under their share, or NULL. */
 struct request *queue_head(const struct queue *q);
+
+/* The same of those that are over it. */
+struct request *queue_borrower(const struct queue *q);
+
+/* Who has waited longest of all, or NULL. */
+struct request *queue_oldest(const struct queue *q);
 
 #endif

@@ -22,6 +22,7 @@
 struct endpoint;
 struct pool;
 struct request;
+struct tenant;
 
 LIST_HEAD(peer_waiters, request);
 
@@ -62,6 +63,9 @@ struct answer {
 	uint64_t permit;
 	const char *server;  /* NULL lets HAProxy choose */
 	const char *backend; /* NULL for a rule without a name */
+	const char
+		*prefill; /* "address:port"; NULL unless it is one of a pair */
+	bool respond;     /* gate_respond() wants to hear of its answer */
 };
 
 enum request_state {
@@ -81,13 +85,17 @@ struct request {
 
 	struct pool *pool;         /* borrowed; NULL for ENDED_EARLY */
 	struct endpoint *endpoint; /* borrowed, of pool; EXECUTING only */
+	struct endpoint *prefill;  /* the same; NULL once its part is done */
+	struct tenant *tenant; /* borrowed, of pool; NULL: no service unit */
+	uint64_t tenant_key;
 	struct asker asker;
 	usec_t since; /* when it first asked */
 	usec_t admitted;
 	uint64_t permit; /* number; 0 before it is admitted */
 
-	TAILQ_ENTRY(request) queued;    /* in its pool's queue */
-	TAILQ_ENTRY(request) executing; /* on its endpoint */
+	uint64_t turn;                  /* its place in its pool's queue */
+	TAILQ_ENTRY(request) queued;    /* in its tenant's line */
+	TAILQ_ENTRY(request) executing; /* on its endpoint, or on none */
 	TAILQ_ENTRY(request) aged;      /* in the ledger, by age */
 	TAILQ_ENTRY(request) answered;  /* among the gate's due answers */
 	LIST_ENTRY(request) on_peer;

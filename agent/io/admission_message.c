@@ -16,15 +16,16 @@
 
 /* The arguments as they came; an absent one is zero. */
 struct fields {
-	struct text id, pool, host, method, path, model, role;
+	struct text id, pool, host, method, path, model, role, tenant;
 	struct address vip;
 	int64_t vport, http, waited_ms;
 	int64_t body_len, body_size;
 	bool has_body_len, has_body_size;
-	bool chunked;
+	bool chunked, streamed;
+	struct text head;
 };
 
-enum kind { TEXT, NUMBER, FLAG, ADDRESS };
+enum kind { TEXT, NUMBER, FLAG, ADDRESS, BYTES };
 
 #define NO_MARK SIZE_MAX
 
@@ -55,6 +56,8 @@ static const struct argument {
 	FIELD(model, TEXT),        MARKED(body_len, NUMBER),
 	MARKED(body_size, NUMBER), FIELD(chunked, FLAG),
 	FIELD(role, TEXT),         FIELD(waited_ms, NUMBER),
+	FIELD(tenant, TEXT),       FIELD(streamed, FLAG),
+	FIELD(head, BYTES),
 #undef FIELD
 #undef MARKED
 #undef NAME
@@ -68,6 +71,16 @@ to_text(const struct spop_value *value, struct text *text)
 	if (!spop_value_to_text(value, &view))
 		return false;
 	*text = (struct text){ view.at, view.len };
+	return true;
+}
+
+/* What HAProxy has as bytes may come as a string too. */
+static bool
+to_bytes(const struct spop_value *value, struct text *bytes)
+{
+	if (value->type != SPOP_BINARY)
+		return to_text(value, bytes);
+	*bytes = (struct text){ value->text.at, value->text.len };
 	return true;
 }
 
@@ -112,6 +125,8 @@ store(void *field, enum kind kind, const struct spop_value *value)
 		return spop_value_to_bool(value, field);
 	case ADDRESS:
 		return to_address(value, field);
+	case BYTES:
+		return to_bytes(value, field);
 	}
 	return false;
 }
@@ -168,6 +183,14 @@ to_port(int64_t number)
 	return number < 0 || number > UINT16_MAX ? 0 : (uint16_t)number;
 }
 
+static enum role
+role_of(struct text word)
+{
+	if (text_is(word, "prefill"))
+		return ROLE_PREFILL;
+	return text_is(word, "decode") ? ROLE_DECODE : ROLE_NORMAL;
+}
+
 /* The longest wait that a rule can ask for. */
 #define WAITED_MS_MAX 3600000
 
@@ -185,7 +208,8 @@ fill_ask(struct ask *ask, const struct fields *f)
 		.method = f->method,
 		.http = f->http < 1 ? 1 : (unsigned)clamp(f->http, 3),
 		.streamed = is_streamed(f),
-		.leg = f->role.len > 0,
+		.leg = role_of(f->role),
+		.tenant = f->tenant,
 		.waited = clamp(f->waited_ms, WAITED_MS_MAX) * USEC_PER_MSEC,
 	};
 }
@@ -206,6 +230,15 @@ is_id(struct text id)
 }
 
 static void
+fill_response(struct response *response, const struct fields *f)
+{
+	*response = (struct response){
+		.id = f->id,
+		.begun = f->streamed || f->head.len > 0,
+	};
+}
+
+static void
 judge(struct question *q, const struct fields *f, bool typed)
 {
 	q->usable = false;
@@ -214,14 +247,19 @@ judge(struct question *q, const struct fields *f, bool typed)
 		q->why = UNUSABLE_ID;
 		return;
 	}
-	if (!typed || f->method.len == 0 || f->path.len == 0)
+	if (!typed)
 		return;
-	q->usable = true;
-	fill_ask(&q->ask, f);
+	if (q->about == ABOUT_RESPONSE) {
+		fill_response(&q->response, f);
+		q->usable = true;
+	} else if (f->method.len > 0 && f->path.len > 0) {
+		fill_ask(&q->ask, f);
+		q->usable = true;
+	}
 }
 
 static int
-read_request(struct spop_messages *list, struct question *q)
+read_arguments(struct spop_messages *list, struct question *q)
 {
 	struct fields fields = { .http = 1 };
 	struct spop_pair pair;
@@ -232,7 +270,6 @@ read_request(struct spop_messages *list, struct question *q)
 		typed = take(&fields, &pair) && typed;
 	if (rc < 0)
 		return rc;
-	q->about = ABOUT_REQUEST;
 	judge(q, &fields, typed);
 	return 0;
 }
@@ -242,13 +279,14 @@ static int
 read_message(struct spop_messages *list, const struct spop_message *message,
 	     struct question *q)
 {
-	if (q->about == ABOUT_REQUEST)
-		return 0;
-	if (spop_text_is(message->name, REQUEST))
-		return read_request(list, q);
-	if (spop_text_is(message->name, RESPONSE)) {
+	if (spop_text_is(message->name, REQUEST) && q->about != ABOUT_REQUEST) {
+		q->about = ABOUT_REQUEST;
+		return read_arguments(list, q);
+	}
+	if (spop_text_is(message->name, RESPONSE) &&
+	    q->about == ABOUT_NOTHING) {
 		q->about = ABOUT_RESPONSE;
-		q->usable = true;
+		return read_arguments(list, q);
 	}
 	return 0;
 }
@@ -351,6 +389,9 @@ write_admission(struct spop_writer *w, const struct answer *a, uint64_t epoch,
 		return;
 	set_string(w, "server", a->server);
 	set_string(w, "backend", a->backend);
+	set_string(w, "prefill", a->prefill);
+	if (a->respond)
+		set(w, "respond", spop_value_bool(true));
 }
 
 static void
@@ -390,16 +431,29 @@ admission_message_answer(const struct spop_session *session,
 }
 
 int
+admission_message_expose(const struct spop_session *session,
+			 struct spop_writer *w, const struct asker *to,
+			 const struct exposure *exposure)
+{
+	spop_session_ack(session, w, to->stream, to->frame);
+	set(w, "noted", spop_value_bool(true));
+	if (exposure->exposed) {
+		set_number(w, "inflight", exposure->inflight);
+		set_number(w, "queued", exposure->queued);
+		set_number(w, "limit", exposure->limit);
+	}
+	return spop_frame_end(w);
+}
+
+int
 admission_message_note(const struct spop_session *session,
 		       struct spop_writer *w, const struct asker *to,
 		       const struct question *question)
 {
-	bool noted = question->about == ABOUT_RESPONSE;
-
 	spop_session_ack(session, w, to->stream, to->frame);
 	if (question->about == ABOUT_REQUEST)
 		set_string(w, "verdict", "bypass");
 	else
-		set(w, "noted", spop_value_bool(noted));
+		set(w, "noted", spop_value_bool(false));
 	return spop_frame_end(w);
 }

@@ -19,13 +19,14 @@ enum question_about { ABOUT_NOTHING, ABOUT_RESPONSE, ABOUT_REQUEST };
 struct question {
 	enum question_about about; /* which message we know was in it */
 	bool usable;
-	enum unusable why; /* where it is not usable */
-	struct ask ask;    /* ABOUT_REQUEST: views into the payload */
+	enum unusable why;        /* where it is not usable */
+	struct ask ask;           /* ABOUT_REQUEST: views into the payload */
+	struct response response; /* ABOUT_RESPONSE: the same */
 };
 
 /*
- * Reads the first admission-request of a NOTIFY, or notes that there was an
- * admission-response. Returns 0, or the enum spop_error of a payload that
+ * Reads the first message of a NOTIFY that we know; a request goes before a
+ * response. Returns 0, or the enum spop_error of a payload that
  * breaks the protocol.
  */
 MUST_CHECK int admission_message_read(struct spop_bytes payload,
@@ -42,9 +43,15 @@ MUST_CHECK int admission_message_answer(const struct spop_session *session,
 					const struct answer *answer,
 					uint64_t epoch);
 
+/* The ACK to an answer of an engine. */
+MUST_CHECK int admission_message_expose(const struct spop_session *session,
+					struct spop_writer *w,
+					const struct asker *to,
+					const struct exposure *exposure);
+
 /*
- * The ACK to all else: bypass for a request that cannot be used, noted for a
- * response, not noted for what we do not know.
+ * The ACK to what cannot be used: bypass for a request, not noted for all
+ * else.
  */
 MUST_CHECK int admission_message_note(const struct spop_session *session,
 				      struct spop_writer *w,

@@ -267,11 +267,34 @@ answer_note(struct spop_connection *c, const struct asker *to,
 }
 
 static void
+answer_request(struct spop_connection *c, const struct asker *to,
+	       struct ask *ask, usec_t now)
+{
+	struct answer answer;
+
+	ask->asker = *to;
+	if (gate_ask(c->hub->gate, ask, now, &answer) != VERDICT_WAIT)
+		spop_connection_answer(c, to, &answer);
+}
+
+static void
+answer_response(struct spop_connection *c, const struct asker *to,
+		const struct response *response)
+{
+	struct spop_writer *w = writer_to(c);
+	struct exposure exposure;
+
+	if (w == NULL)
+		return;
+	gate_respond(c->hub->gate, response, &exposure);
+	sent_ack(c, admission_message_expose(&c->session, w, to, &exposure));
+}
+
+static void
 on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
 {
 	struct asker to = { &c->peer, event->stream_id, event->frame_id };
 	struct question q;
-	struct answer answer;
 	int rc = admission_message_read(event->payload, &q);
 
 	metrics_count(&c->hub->gate->metrics, METRIC_spop_notifies, 0);
@@ -281,13 +304,12 @@ on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
 	}
 	if (!q.usable)
 		count_unusable(c->hub, q.why, now);
-	if (!q.usable || q.about != ABOUT_REQUEST) {
+	if (!q.usable)
 		answer_note(c, &to, &q);
-		return;
-	}
-	q.ask.asker = to;
-	if (gate_ask(c->hub->gate, &q.ask, now, &answer) != VERDICT_WAIT)
-		spop_connection_answer(c, &to, &answer);
+	else if (q.about == ABOUT_REQUEST)
+		answer_request(c, &to, &q.ask, now);
+	else
+		answer_response(c, &to, &q.response);
 }
 
 static void

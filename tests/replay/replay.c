@@ -80,10 +80,13 @@ facts_of(char facts[FACTS_MAX], const struct answer *a)
 		snprintf(facts, FACTS_MAX, "wait");
 		return;
 	case VERDICT_ADMIT:
-		snprintf(facts, FACTS_MAX, "admit %s %s backend=%s permit=%llu",
+		snprintf(facts, FACTS_MAX,
+			 "admit %s %s backend=%s prefill=%s %s permit=%llu",
 			 a->server != NULL ? a->server : "anywhere",
 			 a->close ? "close" : "keep",
 			 a->backend != NULL ? a->backend : "none",
+			 a->prefill != NULL ? a->prefill : "none",
+			 a->respond ? "respond" : "quiet",
 			 (unsigned long long)a->permit);
 		return;
 	case VERDICT_REFUSE:
@@ -294,6 +297,26 @@ do_end(struct replay *r, char *words, char *expected)
 	each_of(ids, end_one, &(struct each){ r, words, expected });
 }
 
+/* "respond ID [begun]": an answer of an engine begins. */
+static void
+do_respond(struct replay *r, char *words, char *expected)
+{
+	const char *id = kit_word(&words);
+	const char *begun = kit_word(&words);
+	struct response response = { text_of(id), begun != NULL };
+	struct exposure e;
+	char facts[FACTS_MAX] = "unexposed";
+
+	if (id == NULL || (begun != NULL && strcmp(begun, "begun") != 0))
+		kit_fault("respond needs an id, and maybe begun", "");
+	gate_respond(r->desk->gate, &response, &e);
+	if (e.exposed)
+		snprintf(facts, sizeof(facts),
+			 "exposed inflight=%u queued=%u limit=%u", e.inflight,
+			 e.queued, e.limit);
+	expect(r, expected, facts);
+}
+
 static void
 do_tick(struct replay *r, char *words, char *expected)
 {
@@ -442,6 +465,7 @@ static const struct command commands[] = {
 	{ "delete", do_delete, true },
 	{ "ask", do_ask, true },
 	{ "end", do_end, true },
+	{ "respond", do_respond, true },
 	{ "tick", do_tick, true },
 	{ "lost", do_lost, true },
 	{ "look", do_look, true },

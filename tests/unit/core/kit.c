@@ -307,7 +307,8 @@ read_question_text(struct question *q, char *word)
 		       { "path", &q->ask.query.path },
 		       { "pool", &q->ask.query.pool },
 		       { "host", &q->ask.query.host },
-		       { "model", &q->ask.query.model } };
+		       { "model", &q->ask.query.model },
+		       { "tenant", &q->ask.tenant } };
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const char *value = kit_value(word, fields[i].key);
@@ -345,8 +346,8 @@ read_question(struct question *q, char *word)
 
 	if (strcmp(word, "streamed") == 0)
 		q->ask.streamed = true;
-	else if (strcmp(word, "leg") == 0)
-		q->ask.leg = true;
+	else if ((value = kit_value(word, "leg")) != NULL)
+		q->ask.leg = read_role(value);
 	else if ((value = kit_value(word, "vip")) != NULL)
 		read_address(value, &q->ask.query.vip);
 	else if ((value = kit_value(word, "as")) != NULL)

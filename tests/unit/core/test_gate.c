@@ -342,7 +342,7 @@ streams_and_legs_never_wait(void **state)
 	assert_admitted(d, "a");
 	assert_refused(d, "b http=2", REASON_CAPACITY_SHED);
 	assert_refused(d, "c http=3", REASON_CAPACITY_SHED);
-	assert_refused(d, "e leg", REASON_CAPACITY_SHED);
+	assert_refused(d, "e leg=decode", REASON_CAPACITY_SHED);
 	assert_int_equal(ask(d, "f http=1"), VERDICT_WAIT);
 	assert_int_equal(ask(d, "g http=0"), VERDICT_WAIT);
 	assert_admitted(d, "h port=8081");

@@ -305,7 +305,7 @@ predict(const struct mpool *m, const struct ask *ask, enum reason *why)
 	if (m->waiting_len == 0 && !over && !full)
 		return VERDICT_ADMIT;
 	*why = REASON_CAPACITY_SHED;
-	if (s->queue_depth == 0 || ask->http > 1 || ask->leg)
+	if (s->queue_depth == 0 || ask->http > 1 || ask->leg != ROLE_NORMAL)
 		return VERDICT_REFUSE;
 	*why = m->waiting_len < s->queue_depth ? REASON_QUEUED
 					       : REASON_QUEUE_FULL;
@@ -347,7 +347,7 @@ any_ask(unsigned id, unsigned rule, unsigned peer)
 		.method = text_of("POST"),
 		.http = chance(85) ? 1 : 2,
 		.streamed = chance(20),
-		.leg = chance(4),
+		.leg = chance(4) ? ROLE_DECODE : ROLE_NORMAL,
 		.waited = chance(5) ? pick(4000) * USEC_PER_MSEC : 0,
 		.asker = { &peers[peer], question_count, 7 },
 	};
@@ -647,7 +647,7 @@ look_at_line(const struct mpool *m)
 	uint32_t n = 0;
 
 	assert_int_equal(m->pool->queue.len, m->waiting_len);
-	TAILQ_FOREACH (r, &m->pool->queue.line, queued) {
+	TAILQ_FOREACH (r, &m->pool->tenants.last.line, queued) {
 		assert_true(n < m->waiting_len);
 		assert_memory_equal(r->id, ids[m->waiting[n]].id, r->id_len);
 		n++;

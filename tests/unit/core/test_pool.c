@@ -32,13 +32,14 @@ static int
 take(struct pool *p)
 {
 	struct request *r;
-	struct endpoint *e;
+	struct placement at;
 
-	if (pool_pick(p, &e) != PICK_FOUND)
+	if (pool_place(p, ROLE_NORMAL, &at) != PICK_FOUND)
 		return -1;
 	r = kit_request();
-	pool_take(p, e, r);
-	return (int)(e - p->endpoints);
+	r->tenant = tenants_slot(&p->tenants, 0);
+	pool_take(p, &at, r);
+	return (int)(at.endpoint - p->endpoints);
 }
 
 static void
@@ -54,7 +55,7 @@ static void
 end(struct pool *p)
 {
 	for (size_t i = 0; i < p->endpoint_count; i++)
-		while (p->endpoints[i].units > 0)
+		while (!TAILQ_EMPTY(&p->endpoints[i].executing))
 			give_back(p, (int)i);
 	pool_free(&p);
 	assert_null(p);
@@ -103,7 +104,7 @@ a_full_endpoint_leaves_it_to_another(void **state)
 {
 	struct pool *p = made("ep_max_inflight=2 "
 			      "endpoints=10.0.0.1:1*9,10.0.0.2:1*1");
-	struct endpoint *e;
+	struct placement at;
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
@@ -111,10 +112,10 @@ a_full_endpoint_leaves_it_to_another(void **state)
 	assert_int_equal(p->endpoints[0].units, 2);
 	assert_int_equal(p->endpoints[1].units, 2);
 	/* For who only observes: the lightest, were there no ceiling. */
-	assert_int_equal(pool_pick(p, &e), PICK_ALL_FULL);
-	assert_ptr_equal(e, &p->endpoints[0]);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
+	assert_ptr_equal(at.endpoint, &p->endpoints[0]);
 	give_back(p, 0);
-	assert_int_equal(pool_pick(p, &e), PICK_FOUND);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_FOUND);
 	end(p);
 }
 
@@ -124,15 +125,15 @@ an_endpoint_that_is_down_is_not_picked(void **state)
 {
 	struct pool *p = made("ep_max_inflight=1 "
 			      "endpoints=10.0.0.1:1,10.0.0.2:1");
-	struct endpoint *e;
+	struct placement at;
 
 	(void)state;
 	p->endpoints[0].up = false;
 	assert_int_equal(take(p), 1);
-	assert_int_equal(pool_pick(p, &e), PICK_ALL_FULL);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
 	p->endpoints[1].up = false;
-	assert_int_equal(pool_pick(p, &e), PICK_NONE_ELIGIBLE);
-	assert_null(e);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_NONE_ELIGIBLE);
+	assert_null(at.endpoint);
 	end(p);
 }
 
@@ -143,6 +144,7 @@ a_disaggregated_pool_is_served_by_its_decode_endpoints(void **state)
 	struct pool *p = made("pd prefill_max_inflight=1 decode_max_inflight=2 "
 			      "ep_max_inflight=9 endpoints=10.0.0.1:1@prefill,"
 			      "10.0.0.2:1@decode,10.0.0.3:1");
+	struct placement at;
 
 	(void)state;
 	assert_int_equal(pool_serving_role(p), ROLE_DECODE);
@@ -150,6 +152,11 @@ a_disaggregated_pool_is_served_by_its_decode_endpoints(void **state)
 	assert_int_equal(pool_endpoint_ceiling(p, ROLE_PREFILL), 1);
 	assert_int_equal(pool_endpoint_ceiling(p, ROLE_DECODE), 2);
 	assert_int_equal(take(p), 1);
+	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_PREFILL),
+			 1);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
+	assert_int_equal(at.limit, 1);
+	pool_end_prefill(TAILQ_FIRST(&p->endpoints[1].executing));
 	assert_int_equal(take(p), 1);
 	assert_int_equal(take(p), -1);
 	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_DECODE),
@@ -166,7 +173,7 @@ a_pool_without_endpoints_serves_nobody(void **state)
 {
 	struct rule *rule = kit_rule("");
 	struct settings_env env = { 0 };
-	struct endpoint *e;
+	struct placement at;
 	struct pool *p;
 
 	(void)state;
@@ -174,7 +181,7 @@ a_pool_without_endpoints_serves_nobody(void **state)
 		free(rule->endpoints[--rule->endpoint_count].ip);
 	p = pool_new(rule, &env);
 	assert_non_null(p);
-	assert_int_equal(pool_pick(p, &e), PICK_NONE_ELIGIBLE);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_NONE_ELIGIBLE);
 	rule_free(&rule);
 	pool_free(&p);
 }
@@ -227,10 +234,12 @@ static void
 a_unit_without_an_endpoint_is_the_services_alone(void **state)
 {
 	struct pool *p = made("");
+	const struct placement anywhere = { .endpoint = NULL };
 	struct request *r = kit_request();
 
 	(void)state;
-	pool_take(p, NULL, r);
+	r->tenant = tenants_slot(&p->tenants, 0);
+	pool_take(p, &anywhere, r);
 	assert_int_equal(p->units, 1);
 	assert_int_equal(p->endpoints[0].units, 0);
 	pool_give_back(p, r);

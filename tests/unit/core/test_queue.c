@@ -9,10 +9,13 @@ static void
 first_come_is_first(void **state)
 {
 	struct queue q;
-	struct request a = { 0 }, b = { 0 }, c = { 0 };
+	struct tenants all;
+	struct request a = { .tenant = &all.last }, b = { .tenant = &all.last },
+		       c = { .tenant = &all.last };
 
 	(void)state;
 	queue_init(&q);
+	tenants_init(&all);
 	assert_null(queue_head(&q));
 	queue_join(&q, &a);
 	queue_join(&q, &b);
@@ -33,10 +36,12 @@ static void
 room_ends_at_the_depth(void **state)
 {
 	struct queue q;
-	struct request a = { 0 }, b = { 0 };
+	struct tenants all;
+	struct request a = { .tenant = &all.last }, b = { .tenant = &all.last };
 
 	(void)state;
 	queue_init(&q);
+	tenants_init(&all);
 	assert_false(queue_has_room(&q, 0));
 	assert_true(queue_has_room(&q, 1));
 	queue_join(&q, &a);
@@ -54,10 +59,14 @@ static void
 who_takes_a_place_has_that_place(void **state)
 {
 	struct queue q;
-	struct request a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, e = { 0 };
+	struct tenants all;
+	struct request a = { .tenant = &all.last }, b = { .tenant = &all.last },
+		       c = { .tenant = &all.last }, d = { .tenant = &all.last },
+		       e = { .tenant = &all.last };
 
 	(void)state;
 	queue_init(&q);
+	tenants_init(&all);
 	queue_join(&q, &a);
 	queue_join(&q, &b);
 	queue_join(&q, &c);
