@@ -28,6 +28,7 @@ rule_free(struct rule **rule)
 	free(r->model);
 	free(r->name);
 	free(r->document);
+	free(r->text);
 	free(r);
 	*rule = NULL;
 }

@@ -39,8 +39,9 @@ struct rule_endpoint {
 };
 
 /*
- * All pointers are owned and never NULL once rule_check() passed; an empty
- * string is "none". Made by an adapter with rule_new() and strdup().
+ * All pointers are owned and, but for text, never NULL once rule_check()
+ * passed; an empty string is "none". Made by an adapter with rule_new() and
+ * strdup().
  */
 struct rule {
 	/* the key */
@@ -65,6 +66,8 @@ struct rule {
 
 	struct settings declared;
 	char *document; /* canonical text of all that is not fc_* */
+	char *text;     /* one line of all of it, for an adapter that keeps it;
+			   NULL until then */
 };
 
 /* An empty rule, or NULL without memory. */

@@ -159,46 +159,38 @@ void
 api_rules_delete(const struct api_call *call, struct api_answer *answer)
 {
 	struct service *s = find(call, is_exactly, answer);
+	struct rules_change change;
 
 	if (s == NULL)
 		return;
-	rules_delete(call->options->gate, s, call->now);
+	rules_plan_delete(&change, s);
+	rules_carry_out(call->options->gate, &change, call->now);
 	api_answer_success(answer);
 }
 
 /* ---- many ---- */
 
-static size_t
-delete_each(const struct api_call *call, struct text name)
-{
-	struct gate *gate = call->options->gate;
-	struct service *s = TAILQ_FIRST(&gate->rules.services);
-	size_t deleted = 0;
-
-	while (s != NULL) {
-		struct service *next = TAILQ_NEXT(s, link);
-
-		if (name.len == 0 || text_is(name, s->rule->name)) {
-			rules_delete(gate, s, call->now);
-			deleted++;
-		}
-		s = next;
-	}
-	return deleted;
-}
-
 void
 api_rules_delete_named(const struct api_call *call, struct api_answer *answer)
 {
-	if (delete_each(call, api_call_part(call, "name")) == 0)
+	struct rules_change change;
+
+	if (!rules_plan_delete_named(&change, call->options->gate,
+				     api_call_part(call, "name"))) {
 		api_answer_error(answer, 404, NO_RULE);
-	else
-		api_answer_success(answer);
+		return;
+	}
+	rules_carry_out(call->options->gate, &change, call->now);
+	api_answer_success(answer);
 }
 
 void
 api_rules_delete_all(const struct api_call *call, struct api_answer *answer)
 {
-	delete_each(call, text_of(NULL));
+	struct rules_change change;
+
+	(void)rules_plan_delete_named(&change, call->options->gate,
+				      text_of(NULL));
+	rules_carry_out(call->options->gate, &change, call->now);
 	api_answer_success(answer);
 }

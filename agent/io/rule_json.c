@@ -312,6 +312,45 @@ rule_draft_merge(struct rule_draft *draft, const struct rule *stored)
 	}
 }
 
+static bool
+same_kind(const json_t *arguments, const json_t *stored, struct fault *fault)
+{
+	if (member_number(arguments, "security") !=
+	    member_number(stored, "security"))
+		return fault_set(fault, 409,
+				 "security cannot be changed by a replace");
+	if (json_is_true(json_object_get(arguments, "egress")) !=
+	    json_is_true(json_object_get(stored, "egress")))
+		return fault_set(fault, 409,
+				 "egress cannot be changed by a replace");
+	return true;
+}
+
+bool
+rule_draft_replaces(const struct rule_draft *draft, const struct rule *stored,
+		    struct fault *fault)
+{
+	json_t *next, *last;
+	bool may;
+
+	if ((draft->rule->mode == RULE_MODE_FULLPROXY) !=
+	    (stored->mode == RULE_MODE_FULLPROXY))
+		return fault_set(fault, 409,
+				 "mode 4 cannot be turned on or off by a "
+				 "replace");
+	next = json_loads(draft->rule->document, 0, NULL);
+	last = json_loads(stored->document, 0, NULL);
+	if (next == NULL || last == NULL)
+		may = fault_memory(fault);
+	else
+		may = same_kind(json_object_get(next, "serviceArguments"),
+				json_object_get(last, "serviceArguments"),
+				fault);
+	json_decref(next);
+	json_decref(last);
+	return may;
+}
+
 bool
 rule_draft_check(const struct rule_draft *draft, struct fault *fault)
 {
@@ -364,4 +403,15 @@ rule_json_write(const struct rule *rule, const struct pool *pool,
 		return entry;
 	json_decref(entry);
 	return NULL;
+}
+
+bool
+rule_json_keep(struct rule *rule)
+{
+	json_t *entry = rule_json_write(rule, NULL, 0);
+
+	free(rule->text);
+	rule->text = json_dumps(entry, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(entry);
+	return rule->text != NULL;
 }

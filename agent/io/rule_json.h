@@ -38,9 +38,23 @@ MUST_CHECK bool rule_json_read(struct rule_draft *draft, json_t *body,
 /* Takes over from stored the settings that the body does not mention. */
 void rule_draft_merge(struct rule_draft *draft, const struct rule *stored);
 
+/*
+ * Whether the draft may replace stored: not where it would be another kind of
+ * service (contract 1.1). False, and *fault set, where it may not.
+ */
+MUST_CHECK bool rule_draft_replaces(const struct rule_draft *draft,
+				    const struct rule *stored,
+				    struct fault *fault);
+
 /* What spans members, once merged. False, and *fault set, where wrong. */
 MUST_CHECK bool rule_draft_check(const struct rule_draft *draft,
 				 struct fault *fault);
+
+/*
+ * Makes the rule's text: the rule as rule_json_write() has it without a pool,
+ * in one line. False without memory.
+ */
+MUST_CHECK bool rule_json_keep(struct rule *rule);
 
 /*
  * Reads the word of path_match_mode; none is "disabled". False, and *match

@@ -1,80 +1,173 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/rules_json.h"
 
-#include <stdio.h>
-
 #include "agent/core/gate.h"
 #include "agent/io/log.h"
 #include "agent/io/rule_json.h"
 #include "agent/io/rules_memory.h"
 
-void
-rules_delete(struct gate *gate, struct service *s, usec_t now)
-{
-	log_info("rule: deleted service=%s:%u name=\"%s\"",
-		 s->rule->external_ip, s->rule->port, s->rule->name);
-	gate_delete(gate, s, now);
-}
+/* ---- planned ---- */
 
-/* "address:port" for the log. */
-#define RULE_SERVICE_MAX 64
-
-/* Takes the rule, whatever comes of it. */
+/* Takes the draft's rule, merged, whatever comes of it. */
 static bool
-put_checked(struct gate *gate, struct rule *rule, usec_t now)
+plan_checked(struct rules_change *change, const struct gate *gate,
+	     struct rule_draft *draft, struct fault *fault)
 {
-	static const char *const changes[] = {
-		[GATE_CREATED] = "created",
-		[GATE_UNCHANGED] = NULL,
-		[GATE_CHANGED] = "changed in place",
-		[GATE_RECREATED] = "created anew",
-		[GATE_NO_MEMORY] = NULL,
-	};
-	char service[RULE_SERVICE_MAX];
-	enum gate_change change;
-
-	snprintf(service, sizeof(service), "%s:%u", rule->external_ip,
-		 rule->port);
-	change = gate_put(gate, rule, now);
-	if (changes[change] != NULL) {
-		log_info("rule: %s service=%s", changes[change], service);
-		rules_memory_check(gate, rule);
-	}
-	return change != GATE_NO_MEMORY;
-}
-
-/* Takes the draft's rule, whatever comes of it. */
-static bool
-put(struct gate *gate, struct rule_draft *draft, usec_t now,
-    struct fault *fault)
-{
-	struct service *stored = rulebook_find(&gate->rules, draft->rule);
-
-	if (stored != NULL)
-		rule_draft_merge(draft, stored->rule);
-
-	if (draft->rule->endpoint_count == 0) {
-		rule_free(&draft->rule);
-		if (stored == NULL)
-			return fault_set(fault, 400, "endpoints is required");
-		rules_delete(gate, stored, now);
-		return true;
-	}
 	if (!rule_draft_check(draft, fault)) {
 		rule_free(&draft->rule);
 		return false;
 	}
-	return put_checked(gate, draft->rule, now) || fault_memory(fault);
+	if (!rule_json_keep(draft->rule)) {
+		rule_free(&draft->rule);
+		return fault_memory(fault);
+	}
+	if (!gate_plan_put(&change->put, gate, draft->rule))
+		return fault_memory(fault);
+	if (change->put.change == GATE_UNCHANGED)
+		gate_plan_drop(&change->put);
+	else
+		change->kind = RULES_PUT;
+	return true;
+}
+
+/* Takes the draft's rule, whatever comes of it. */
+static bool
+plan(struct rules_change *change, const struct gate *gate,
+     struct rule_draft *draft, struct fault *fault)
+{
+	struct service *stored = rulebook_find(&gate->rules, draft->rule);
+
+	if (stored != NULL && draft->rule->endpoint_count > 0 &&
+	    !rule_draft_replaces(draft, stored->rule, fault)) {
+		rule_free(&draft->rule);
+		return false;
+	}
+	if (stored != NULL)
+		rule_draft_merge(draft, stored->rule);
+	if (draft->rule->endpoint_count > 0)
+		return plan_checked(change, gate, draft, fault);
+
+	rule_free(&draft->rule);
+	if (stored == NULL)
+		return fault_set(fault, 400, "endpoints is required");
+	rules_plan_delete(change, stored);
+	return true;
+}
+
+bool
+rules_plan_put(struct rules_change *change, const struct gate *gate,
+	       json_t *body, struct fault *fault)
+{
+	struct rule_draft draft;
+
+	*change = (struct rules_change){ .kind = RULES_STAY };
+	return rule_json_read(&draft, body, fault) &&
+	       plan(change, gate, &draft, fault);
+}
+
+void
+rules_plan_delete(struct rules_change *change, struct service *s)
+{
+	*change = (struct rules_change){ .kind = RULES_DELETE, .one = s };
+}
+
+bool
+rules_change_deletes(const struct rules_change *change, const struct service *s)
+{
+	if (change->kind != RULES_DELETE)
+		return false;
+	if (change->one != NULL)
+		return change->one == s;
+	return change->name.len == 0 || text_is(change->name, s->rule->name);
+}
+
+bool
+rules_plan_delete_named(struct rules_change *change, const struct gate *gate,
+			struct text name)
+{
+	const struct service *s;
+
+	*change = (struct rules_change){ .kind = RULES_DELETE, .name = name };
+	TAILQ_FOREACH (s, &gate->rules.services, link)
+		if (rules_change_deletes(change, s))
+			return true;
+	change->kind = RULES_STAY;
+	return false;
+}
+
+/* ---- carried out ---- */
+
+static void
+put(struct gate *gate, struct gate_plan *plan, usec_t now)
+{
+	static const char *const changes[] = {
+		[GATE_CREATED] = "created",
+		[GATE_CHANGED] = "changed in place",
+		[GATE_RECREATED] = "created anew",
+	};
+	const struct service *s =
+		plan->stored != NULL ? plan->stored : plan->place;
+	enum gate_change change = gate_carry_out(gate, plan, now);
+
+	log_info("rule: %s service=%s:%u", changes[change],
+		 s->rule->external_ip, s->rule->port);
+	rules_memory_check(gate, s->rule);
+}
+
+static void
+remove_each(struct gate *gate, const struct rules_change *change, usec_t now)
+{
+	struct service *s = TAILQ_FIRST(&gate->rules.services);
+
+	while (s != NULL) {
+		struct service *next = TAILQ_NEXT(s, link);
+
+		if (rules_change_deletes(change, s)) {
+			log_info("rule: deleted service=%s:%u name=\"%s\"",
+				 s->rule->external_ip, s->rule->port,
+				 s->rule->name);
+			gate_delete(gate, s, now);
+		}
+		s = next;
+	}
+}
+
+void
+rules_carry_out(struct gate *gate, struct rules_change *change, usec_t now)
+{
+	switch (change->kind) {
+	case RULES_STAY:
+		break;
+	case RULES_PUT:
+		put(gate, &change->put, now);
+		break;
+	case RULES_DELETE:
+		remove_each(gate, change, now);
+		break;
+	}
+	change->kind = RULES_STAY;
+}
+
+void
+rules_drop(struct rules_change *change)
+{
+	if (change->kind == RULES_PUT)
+		gate_plan_drop(&change->put);
+	change->kind = RULES_STAY;
 }
 
 bool
 rules_put(struct gate *gate, json_t *body, usec_t now, struct fault *fault)
 {
-	struct rule_draft draft;
+	struct rules_change change;
 
-	return rule_json_read(&draft, body, fault) &&
-	       put(gate, &draft, now, fault);
+	if (!rules_plan_put(&change, gate, body, fault))
+		return false;
+	rules_carry_out(gate, &change, now);
+	return true;
 }
+
+/* ---- many ---- */
 
 /* The list that a file of rules is; NULL where it is one rule. */
 static json_t *

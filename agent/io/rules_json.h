@@ -2,7 +2,12 @@
 #ifndef AGENT_IO_RULES_JSON_H
 #define AGENT_IO_RULES_JSON_H
 
-/* The gate's rules as JSON: one put in, many loaded, all listed. */
+/*
+ * The gate's rules as JSON: one put in, many loaded, all listed.
+ *
+ * A write is planned, and then carried out, which cannot fail. Between the two
+ * it can be kept somewhere (rules_text.h), and nothing else may change a rule.
+ */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,10 +15,46 @@
 #include <stdint.h>
 
 #include "agent/core/base.h"
+#include "agent/core/gate.h"
+#include "agent/core/text.h"
 #include "agent/io/fault_json.h"
 
-struct gate;
-struct service;
+enum rules_change_kind {
+	RULES_STAY, /* as they are */
+	RULES_PUT,
+	RULES_DELETE,
+};
+
+struct rules_change {
+	enum rules_change_kind kind;
+	struct gate_plan put; /* owned; of RULES_PUT */
+	/* Of RULES_DELETE, both borrowed until then: */
+	struct service *one; /* this one; or, where it is NULL, */
+	struct text name;    /* those of that name; every one without a name */
+};
+
+/*
+ * Plans what rules_put() does. False, *fault set and nothing owed, where it is
+ * refused.
+ */
+MUST_CHECK bool rules_plan_put(struct rules_change *change,
+			       const struct gate *gate, json_t *body,
+			       struct fault *fault);
+
+void rules_plan_delete(struct rules_change *change, struct service *s);
+
+/* The rules of that name, or all for the empty one; false where none is. */
+bool rules_plan_delete_named(struct rules_change *change,
+			     const struct gate *gate, struct text name);
+
+/* Each change is carried out or dropped, once; the log says what came of it. */
+void rules_carry_out(struct gate *gate, struct rules_change *change,
+		     usec_t now);
+void rules_drop(struct rules_change *change);
+
+/* Whether the change deletes that rule. */
+bool rules_change_deletes(const struct rules_change *change,
+			  const struct service *s);
 
 /*
  * Creates or replaces the rule that a POST body declares; an existing one
@@ -22,9 +63,6 @@ struct service;
  */
 MUST_CHECK bool rules_put(struct gate *gate, json_t *body, usec_t now,
 			  struct fault *fault);
-
-/* Deletes a rule, and says so in the log. */
-void rules_delete(struct gate *gate, struct service *s, usec_t now);
 
 /*
  * Puts each rule of a file that is one POST body, an array of them, or the
