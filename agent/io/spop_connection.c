@@ -509,14 +509,14 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	usec_t now = turn_enter(c->hub->turn);
 
 	(void)fd;
-	/* After a stall both may be true; then it has greeted in time. */
-	if ((what & EV_TIMEOUT) && !(what & EV_READ)) {
-		refuse(c, "does not greet");
-		return;
-	}
+	(void)what;
+	/* Also when its time is over: after a stall its greeting lies there. */
 	receive(c, now);
-	if (c->fd >= 0 && !spop_session_is_open(&c->session) &&
-	    !wait_for_greeting(c, now))
+	if (c->fd < 0 || spop_session_is_open(&c->session))
+		return;
+	if (now >= c->greet_by)
+		refuse(c, "does not greet");
+	else if (!wait_for_greeting(c, now))
 		refuse(c, "no memory for its timer");
 }
 

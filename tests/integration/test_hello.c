@@ -3,6 +3,7 @@
  * How a connection begins, and how a health check ends one (interface 2, "on
  * the wire").
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -352,6 +353,32 @@ who_does_not_greet_is_dropped(void **state)
 	agent_stop(&agent);
 }
 
+/* A greeting that came while the daemon did not run came in time. */
+static void
+greeting_during_a_stall_is_in_time(void **state)
+{
+	struct agent *agent = agent_start(NULL);
+	usec_t due = patience_now() + SPOP_SERVER_HELLO_SECONDS * USEC_PER_SEC +
+		     USEC_PER_SEC / 2;
+	struct wire *wire = wire_open(agent->spop);
+	struct wire *silent = wire_open(agent->spop);
+	struct said said;
+
+	(void)state;
+	rest_metric_becomes(agent, "spop_connections", "", 2);
+	kill(agent->pid, SIGSTOP);
+	greet(wire, &usual);
+	/* Its timers have run out when it runs again. */
+	assert_false(wire_fill(silent, due));
+	kill(agent->pid, SIGCONT);
+	hear(wire, &said);
+	assert_string_equal(said.version, "2.0");
+	assert_true(wire_ends(silent));
+	wire_close(&wire);
+	wire_close(&silent);
+	agent_stop(&agent);
+}
+
 int
 main(void)
 {
@@ -363,6 +390,7 @@ main(void)
 		AGENT_TEST(one_hello_is_enough),
 		AGENT_TEST(answers_fit_the_smallest_frames),
 		AGENT_TEST(who_does_not_greet_is_dropped),
+		AGENT_TEST(greeting_during_a_stall_is_in_time),
 	};
 
 	return cmocka_run_group_tests_name("hello", tests, NULL, NULL);
