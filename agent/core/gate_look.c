@@ -127,7 +127,8 @@ compare(struct pool *p, usec_t asked)
 
 		if (!e->seen)
 			continue;
-		spare += endpoint_spare(e, e->seen_sessions, asked);
+		spare = add_up_to_max(
+			spare, endpoint_spare(e, e->seen_sessions, asked));
 		e->lost = endpoint_look(e, e->seen_sessions, asked);
 	}
 	return spare;

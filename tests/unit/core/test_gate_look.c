@@ -204,6 +204,48 @@ sessions_of_all_haproxys_count(void **state)
 	desk_close(&d);
 }
 
+/* However many a HAProxy claims: sums stay at the most there is. */
+static void
+sessions_beyond_counting_are_many(void **state)
+{
+	struct desk *d = desk_open("");
+
+	(void)state;
+	desk_put(d, "mode=enforce " TWO);
+	ask(d, "a", VERDICT_ADMIT);
+	ask(d, "b", VERDICT_ADMIT);
+	three_looks(d,
+		    "10.0.0.1:8000=up,4294967295 10.0.0.1:8000=up,4294967295 "
+		    "10.0.0.2:8000=up,4294967295 10.0.0.2:8000=up,4294967295",
+		    0);
+	/* Two servers whose sessions are as many as one more than can be. */
+	three_looks(d,
+		    "10.0.0.1:8000=up,4294967295 10.0.0.1:8000=up,1 "
+		    "10.0.0.2:8000=up,1",
+		    0);
+	assert_int_equal(desk_pool(d, "")->units, 2);
+	desk_close(&d);
+}
+
+/* What is too much on two endpoints still speaks for the third. */
+static void
+spare_sessions_beyond_counting_are_many(void **state)
+{
+	struct desk *d = desk_open("");
+
+	(void)state;
+	desk_put(d, "mode=enforce "
+		    "endpoints=10.0.0.1:8000,10.0.0.2:8000,10.0.0.3:8000");
+	desk_look(d, "10.0.0.2:8000=down 10.0.0.3:8000=down");
+	ask(d, "a", VERDICT_ADMIT);
+	three_looks(d,
+		    "10.0.0.1:8000=up,0 10.0.0.2:8000=up,4294967295 "
+		    "10.0.0.3:8000=up,1",
+		    0);
+	assert_int_equal(desk_pool(d, "")->units, 1);
+	desk_close(&d);
+}
+
 /* Two units of two endpoints, the pool gone with the second. */
 static void
 units_of_a_retired_pool_are_given_back_too(void **state)
@@ -311,6 +353,8 @@ main(void)
 			the_oldest_units_without_a_session_are_given_back),
 		cmocka_unit_test(incomplete_looks_give_nothing_back),
 		cmocka_unit_test(sessions_of_all_haproxys_count),
+		cmocka_unit_test(sessions_beyond_counting_are_many),
+		cmocka_unit_test(spare_sessions_beyond_counting_are_many),
 		cmocka_unit_test(units_of_a_retired_pool_are_given_back_too),
 		cmocka_unit_test(
 			units_of_a_retired_pool_without_a_name_are_given_back_too),
