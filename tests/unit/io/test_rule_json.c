@@ -502,8 +502,13 @@ only_ai_services_have_effective_values(void **state)
 					      "\"\""));
 	assert_false(is_gated(gate, ARGUMENTS ",\"mode\":4,"
 					      "\"fc_mode\":\"enforce\""));
-	assert_false(is_gated(gate, ARGUMENTS ",\"mode\":1,"
-					      "\"sse_mode\":true"));
+}
+
+static void
+only_a_full_proxy_is_an_ai_service(void **state)
+{
+	assert_false(is_gated(*state, ARGUMENTS ",\"mode\":1,"
+						"\"sse_mode\":true"));
 }
 
 /* Rows 2 and 8. */
@@ -820,6 +825,32 @@ empty_list_of_endpoints_deletes(void **state)
 	assert_int_equal(gate->rules.len, 0);
 }
 
+/* Contract 1.1: what a rule is at heart stays until it is deleted. */
+static void
+replace_keeps_the_kind_of_service(void **state)
+{
+	struct gate *gate = *state;
+	struct rule *before;
+
+	accept(gate, AI ",\"security\":1,\"egress\":true");
+	before = TAILQ_FIRST(&gate->rules.services)->rule;
+	refuse(gate, AI ",\"security\":2,\"egress\":true", 409,
+	       "security cannot be changed by a replace");
+	refuse(gate, AI ",\"egress\":true", 409,
+	       "security cannot be changed by a replace");
+	refuse(gate, AI ",\"security\":1", 409,
+	       "egress cannot be changed by a replace");
+	refuse(gate, ARGUMENTS ",\"security\":1,\"egress\":true", 409,
+	       "mode 4 cannot be turned on or off by a replace");
+	assert_ptr_equal(TAILQ_FIRST(&gate->rules.services)->rule, before);
+	accept(gate, AI ",\"security\":1,\"egress\":true,\"sel\":2");
+
+	accept(gate, ARGUMENTS ",\"host\":\"plain\"");
+	refuse(gate, AI ",\"host\":\"plain\"", 409,
+	       "mode 4 cannot be turned on or off by a replace");
+	accept(gate, ARGUMENTS ",\"host\":\"plain\",\"mode\":2");
+}
+
 static void
 long_strings_are_refused(void **state)
 {
@@ -917,6 +948,7 @@ main(void)
 		cmocka_unit_test(each_value_names_its_source),
 		TEST(effective_is_ignored_on_input),
 		TEST(only_ai_services_have_effective_values),
+		TEST(only_a_full_proxy_is_an_ai_service),
 		TEST(disaggregation_needs_mode_and_roles),
 		TEST(exposed_headers_need_relayed_answers),
 		TEST(settings_change_in_place),
@@ -927,6 +959,7 @@ main(void)
 		TEST(wrong_endpoints_are_refused),
 		TEST(endpoints_are_bounded),
 		TEST(empty_list_of_endpoints_deletes),
+		TEST(replace_keeps_the_kind_of_service),
 		TEST(long_strings_are_refused),
 		TEST(host_has_no_case),
 		TEST(rules_load_from_each_form),
