@@ -121,11 +121,14 @@ static void
 put(const struct api_call *call, json_t *body, struct api_answer *answer)
 {
 	static const struct member table[] = {
-		{ "enabled", MEMBER_BOOLEAN, true, 0, 0, NULL },
-		{ "drain_timeout_seconds", MEMBER_NUMBER, false, 0, UINT32_MAX,
-		  NULL },
+		{ "enabled", .kind = MEMBER_BOOLEAN, .required = true },
+		{ "drain_timeout_seconds", .kind = MEMBER_NUMBER,
+		  .max = UINT32_MAX },
 	};
-	static const struct members members = { table, ARRAY_LEN(table), NULL };
+	static const struct members members = {
+		.table = table,
+		.count = ARRAY_LEN(table),
+	};
 	struct fault fault;
 	json_t *read = members_read(&members, body, &fault);
 

@@ -60,6 +60,8 @@ put_live(json_t *object, const struct pool *pool, uint32_t request_buffer_kib)
 		{ "queue_memory_bound_mib",
 		  depth * request_buffer_kib / KIB_PER_MIB },
 		{ "effective_max_outstanding", pool_ceiling(pool) },
+		{ "warming_endpoints", 0 },
+		{ "tenants_active", tenants_active(&pool->tenants) },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(live); i++)
@@ -69,6 +71,16 @@ put_live(json_t *object, const struct pool *pool, uint32_t request_buffer_kib)
 	return true;
 }
 
+/* No ceiling adapts. */
+static bool
+put_adaptation(json_t *object)
+{
+	return json_object_set_new(object, "adapt_state", json_string("off")) ==
+		       0 &&
+	       json_object_set_new(object, "adapt_reason",
+				   json_string("none")) == 0;
+}
+
 json_t *
 effective_json(const struct pool *pool, uint32_t request_buffer_kib)
 {
@@ -76,6 +88,7 @@ effective_json(const struct pool *pool, uint32_t request_buffer_kib)
 
 	if (put_settings(object, &pool->effective.value) &&
 	    put_live(object, pool, request_buffer_kib) &&
+	    put_adaptation(object) &&
 	    json_object_set_new(object, "source", sources(&pool->effective)) ==
 		    0)
 		return object;

@@ -191,6 +191,12 @@ example_reads_back(void **state)
 			 16);
 	assert_true(json_is_integer(effective(entry, "inflight")));
 	assert_true(json_is_integer(effective(entry, "queued")));
+	assert_true(json_is_integer(effective(entry, "warming_endpoints")));
+	assert_true(json_is_integer(effective(entry, "tenants_active")));
+	assert_string_equal(json_string_value(effective(entry, "adapt_state")),
+			    "off");
+	assert_string_equal(json_string_value(effective(entry, "adapt_reason")),
+			    "none");
 	assert_string_equal(source(entry, "queue_wait_ms"), "rule");
 	assert_string_equal(source(entry, "telemetry_stale_ms"), "default");
 	json_decref(entry);
