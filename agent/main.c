@@ -285,6 +285,8 @@ end(struct app *app, int number)
 	struct timeval longest = { FAREWELL_SECONDS, 0 };
 	usec_t now = turn_enter(app->turn);
 
+	if (app->ending)
+		return;
 	log_info("ending: waiters are told signal=%d", number);
 	app->ending = true;
 	api_set_ready(app->api, false);

@@ -10,6 +10,7 @@
 #include "tests/integration/rest.h"
 
 #define SOON (3 * USEC_PER_SEC)
+#define ENDING "ending: "
 
 static const struct rest_rule narrow = { .ceiling = 1,
 					 .depth = 1000,
@@ -112,6 +113,26 @@ interrupt_ends_it_too(void **state)
 	assert_true(agent_stop(&agent) < SOON);
 }
 
+/* Again and again, until it has closed everything; it says so once. */
+static void
+asking_again_while_it_closes_changes_nothing(void **state)
+{
+	enum { STARTS = 40 };
+
+	(void)state;
+	for (int i = 0; i < STARTS; i++) {
+		struct agent *agent = agent_start(NULL);
+
+		rest_put_rule(agent, &narrow);
+		/* It closes the pipe by its end and by nothing else. */
+		while (!patience_wait(agent->stderr_fd, 0, 0))
+			kill(agent->pid, SIGTERM);
+		assert_true(agent_logs(agent, ENDING));
+		assert_null(strstr(strstr(agent->log, ENDING) + 1, ENDING));
+		agent_stop(&agent);
+	}
+}
+
 static void
 hangup_ends_nothing(void **state)
 {
@@ -161,6 +182,7 @@ main(void)
 		AGENT_TEST(deaf_peer_does_not_hold_it_up),
 		AGENT_TEST(goodbye_is_no_reset),
 		AGENT_TEST(interrupt_ends_it_too),
+		AGENT_TEST(asking_again_while_it_closes_changes_nothing),
 		AGENT_TEST(hangup_ends_nothing),
 		AGENT_TEST(ends_amid_everything),
 	};
