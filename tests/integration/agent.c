@@ -62,6 +62,13 @@ limit_descriptors(unsigned descriptors)
 }
 
 static void
+close_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
+}
+
+static void
 become_daemon(const struct agent_setup *setup, const char **options, int err)
 {
 	const char *environment[WORDS_MAX + 1];
@@ -74,6 +81,8 @@ become_daemon(const struct agent_setup *setup, const char **options, int err)
 	dup2(err, STDERR_FILENO);
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
 	limit_descriptors(setup->descriptors);
+	if (setup->mute)
+		close_standard_descriptors();
 	execve(AGENT, (char *const *)(uintptr_t)options,
 	       (char *const *)(uintptr_t)environment);
 	_exit(127);
@@ -179,7 +188,7 @@ forget(struct agent **agent)
 struct agent *
 agent_start(const struct agent_setup *setup)
 {
-	static const struct agent_setup nothing = { NULL, NULL, 0 };
+	static const struct agent_setup nothing = { .options = NULL };
 	static const char *const usual[] = { AGENT,         "--spop-listen",
 					     "127.0.0.1:0", "--log-listen",
 					     "127.0.0.1:0", "--api-listen",
@@ -194,7 +203,7 @@ agent_start(const struct agent_setup *setup)
 	add_words(options, &count, setup->options);
 	a = launch(setup, options);
 	enlist(a);
-	if (!agent_logs(a, "ready"))
+	if (!setup->mute && !agent_logs(a, "ready"))
 		fail_msg("not ready; it said:\n%s", a->log);
 	a->spop = logged_port(a, "listening spop=");
 	a->lines = logged_port(a, "listening log=");

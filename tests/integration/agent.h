@@ -27,6 +27,7 @@ struct agent_setup {
 	const char *const *options;
 	const char *const *environment;
 	unsigned descriptors; /* its hard limit; 0 leaves it as it is */
+	bool mute; /* its standard descriptors are closed: no log, no ports */
 };
 
 /* Starts it and waits until it is ready; setup may be NULL. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/cmocka.h"
@@ -414,6 +415,54 @@ spop_listens_at_many(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* A connection to the path, once somebody listens there. */
+static int
+connect_when_ready(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	usec_t deadline = patience_end();
+
+	assert_true(fd >= 0);
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	while (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+		assert_true(patience_look_again(deadline));
+	return fd;
+}
+
+/* What it writes to its log must not go to a peer. */
+static void
+no_socket_is_a_standard_descriptor(void **state)
+{
+	char folder[] = "/tmp/agent-test-XXXXXX";
+	char option[64];
+	const char *path = option + strlen("unix:");
+	struct agent *agent;
+	struct asker *asker;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(option, sizeof(option), "unix:%s/spop", folder);
+	agent = agent_start(
+		&(struct agent_setup){ .options = WORDS("--spop-listen", option,
+							"--log-level", "debug"),
+				       .mute = true });
+	close(connect_when_ready(path));
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		char name[64], target[64] = "";
+
+		snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)agent->pid,
+			 fd);
+		assert_true(readlink(name, target, sizeof(target) - 1) > 0);
+		assert_string_equal(target, "/dev/null");
+	}
+	asker = asker_open_unix(path);
+	asker_catch_up(asker);
+	agent_stop(&agent);
+	asker_close(&asker);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int
 main(void)
 {
@@ -431,6 +480,7 @@ main(void)
 		AGENT_TEST(variable_is_used_unless_the_option_is_given),
 		AGENT_TEST(environment_is_the_default_of_rules),
 		AGENT_TEST(spop_listens_at_many),
+		AGENT_TEST(no_socket_is_a_standard_descriptor),
 	};
 
 	return cmocka_run_group_tests_name("start", tests, NULL, NULL);
