@@ -17,6 +17,44 @@
 #define OPERATION_MAX 64
 #define DATE_MAX 32
 
+static const struct member wish_table[] = {
+	{ "enabled", .kind = MEMBER_BOOLEAN, .required = true },
+	{ "drain_timeout_seconds", .kind = MEMBER_NUMBER, .max = UINT32_MAX,
+	  .help = "After it drain_deadline_exceeded is true; 0 is none." },
+};
+
+const struct members api_maintenance_wish = {
+	.name = "MaintenanceWish",
+	.table = wish_table,
+	.count = ARRAY_LEN(wish_table),
+};
+
+static const char *const states[] = { "active", "maintenance", NULL };
+
+static const struct member status_table[] = {
+	{ "state", .kind = MEMBER_WORD, .required = true, .words = states },
+	{ "refusing_new_config", .kind = MEMBER_BOOLEAN, .required = true },
+	{ "refusing_new_inference", .kind = MEMBER_BOOLEAN, .required = true,
+	  .help = "Only while a HAProxy is attached." },
+	{ "cancellable", .kind = MEMBER_BOOLEAN, .required = true },
+	{ "in_flight_streams", .kind = MEMBER_NUMBER, .required = true },
+	{ "in_flight_requests", .kind = MEMBER_NUMBER,
+	  .help = "Absent where nothing executes." },
+	{ "operation_id", .kind = MEMBER_STRING,
+	  .help = "Of the episode that is on, or that the call has ended." },
+	{ "entered_at", .kind = MEMBER_STRING, .format = "date-time" },
+	{ "elapsed_seconds", .kind = MEMBER_NUMBER },
+	{ "drain_timeout_seconds", .kind = MEMBER_NUMBER },
+	{ "drain_deadline_exceeded", .kind = MEMBER_BOOLEAN },
+};
+
+const struct members api_maintenance_status = {
+	.name = "Maintenance",
+	.table = status_table,
+	.count = ARRAY_LEN(status_table),
+	.closed = true,
+};
+
 static void
 add_operation(json_t *status, const struct maintenance *m)
 {
@@ -68,10 +106,10 @@ status_of(const struct gate *g, usec_t now)
 	const struct maintenance *m = &g->maintenance;
 	uint64_t in_flight = gate_in_flight(g);
 	json_t *status = json_pack(
-		"{s:s, s:b, s:b, s:b, s:I}", "state",
-		m->on ? "maintenance" : "active", "refusing_new_config", m->on,
-		"refusing_new_inference", m->on && gate_is_attached(g, now),
-		"cancellable", 1, "in_flight_streams", (json_int_t)in_flight);
+		"{s:s, s:b, s:b, s:b, s:I}", "state", states[m->on],
+		"refusing_new_config", m->on, "refusing_new_inference",
+		m->on && gate_is_attached(g, now), "cancellable", 1,
+		"in_flight_streams", (json_int_t)in_flight);
 
 	if (in_flight > 0)
 		add_number(status, "in_flight_requests", in_flight);
@@ -120,17 +158,8 @@ enter(const struct api_call *call, uint32_t drain_timeout_s,
 static void
 put(const struct api_call *call, json_t *body, struct api_answer *answer)
 {
-	static const struct member table[] = {
-		{ "enabled", .kind = MEMBER_BOOLEAN, .required = true },
-		{ "drain_timeout_seconds", .kind = MEMBER_NUMBER,
-		  .max = UINT32_MAX },
-	};
-	static const struct members members = {
-		.table = table,
-		.count = ARRAY_LEN(table),
-	};
 	struct fault fault;
-	json_t *read = members_read(&members, body, &fault);
+	json_t *read = members_read(&api_maintenance_wish, body, &fault);
 
 	if (read == NULL)
 		api_answer_fault(answer, &fault);

@@ -6,6 +6,12 @@
 
 #include "agent/io/api_call.h"
 
+struct members;
+
+/* What PUT takes, and what both answer with. */
+extern const struct members api_maintenance_wish;
+extern const struct members api_maintenance_status;
+
 void api_maintenance_get(const struct api_call *call,
 			 struct api_answer *answer);
 

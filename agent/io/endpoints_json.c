@@ -12,11 +12,14 @@
 #define WEIGHT_MAX 65535
 
 static const struct member endpoint_table[] = {
-	{ "endpointIP", .kind = MEMBER_STRING, .required = true },
+	{ "endpointIP", .kind = MEMBER_STRING, .required = true,
+	  .help = "An IP address, in brackets or without." },
 	{ "targetPort", .kind = MEMBER_NUMBER, .required = true, .min = 1,
 	  .max = UINT16_MAX },
-	{ "weight", .kind = MEMBER_NUMBER, .max = WEIGHT_MAX },
-	{ "ep_role", .kind = MEMBER_NUMBER, .max = ROLE_DECODE },
+	{ "weight", .kind = MEMBER_NUMBER, .max = WEIGHT_MAX,
+	  .help = "0 counts as 1." },
+	{ "ep_role", .kind = MEMBER_NUMBER, .max = ROLE_DECODE,
+	  .help = "0 is normal, 1 prefill, 2 decode." },
 	{ "nixl_port", .kind = MEMBER_NUMBER, .max = UINT16_MAX },
 	{ "backup", .kind = MEMBER_BOOLEAN },
 	{ "subnetId", .kind = MEMBER_STRING },
@@ -25,9 +28,11 @@ static const struct member endpoint_table[] = {
 	{ "counter", .kind = MEMBER_DROPPED },
 };
 
-static const struct members endpoint_members = { endpoint_table,
-						 ARRAY_LEN(endpoint_table),
-						 NULL };
+const struct members endpoint_members = {
+	.name = "Endpoint",
+	.table = endpoint_table,
+	.count = ARRAY_LEN(endpoint_table),
+};
 
 static bool
 is_listed(const struct rule *rule, const struct rule_endpoint *endpoint)
@@ -102,11 +107,6 @@ endpoints_read(struct rule *rule, json_t *body, struct fault *fault)
 	json_t *list = json_array();
 	bool read;
 
-	if (count > RULE_ENDPOINTS_MAX) {
-		json_decref(list);
-		return fault_set(fault, 400, "endpoints must be at most %d",
-				 RULE_ENDPOINTS_MAX);
-	}
 	rule->endpoints = calloc(count + 1, sizeof(*rule->endpoints));
 	if (rule->endpoints == NULL || list == NULL)
 		read = fault_memory(fault);

@@ -4,7 +4,39 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/io/members_json.h"
+
 #define STATUS_SCHEMA 422
+
+static const struct member fault_table[] = {
+	{ "code", .kind = MEMBER_NUMBER, .required = true, .min = 400,
+	  .max = 599, .help = "The status." },
+	{ "message", .kind = MEMBER_STRING, .required = true,
+	  .help = "The fixed text of a status." },
+	{ "result", .kind = MEMBER_STRING, .required = true,
+	  .help = "What is wrong." },
+};
+
+static const struct member fault_schema_table[] = {
+	{ "code", .kind = MEMBER_NUMBER, .required = true, .min = FAULT_TYPE,
+	  .max = FAULT_WORD, .help = "601: the type; 606: the word." },
+	{ "message", .kind = MEMBER_STRING, .required = true,
+	  .help = "Which member is wrong, and what it may be." },
+};
+
+const struct members fault_members = {
+	.name = "Fault",
+	.table = fault_table,
+	.count = ARRAY_LEN(fault_table),
+	.closed = true,
+};
+
+const struct members fault_schema_members = {
+	.name = "SchemaFault",
+	.table = fault_schema_table,
+	.count = ARRAY_LEN(fault_schema_table),
+	.closed = true,
+};
 
 static void fill(struct fault *fault, unsigned status, unsigned code,
 		 const char *format, va_list args)

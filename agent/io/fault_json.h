@@ -19,6 +19,12 @@
 #define FAULT_TYPE 601
 #define FAULT_WORD 606
 
+struct members;
+
+/* The two forms of the answer. */
+extern const struct members fault_members;
+extern const struct members fault_schema_members;
+
 struct fault {
 	unsigned status; /* HTTP */
 	unsigned code;   /* in the body; differs from status for 422 only */

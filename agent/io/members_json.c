@@ -82,6 +82,17 @@ fits_number(const struct member *member, const json_t *value,
 }
 
 static bool
+fits_list(const struct member *member, const json_t *value, struct fault *fault)
+{
+	if (!json_is_array(value))
+		return member_bad_type(fault, member->name, "array");
+	if (member->max > 0 && json_array_size(value) > member->max)
+		return fault_set(fault, 400, "%s must be at most %u",
+				 member->name, member->max);
+	return true;
+}
+
+static bool
 fits(const struct member *member, const json_t *value, struct fault *fault)
 {
 	switch (member->kind) {
@@ -95,8 +106,7 @@ fits(const struct member *member, const json_t *value, struct fault *fault)
 		return json_is_boolean(value) ||
 		       member_bad_type(fault, member->name, "boolean");
 	case MEMBER_LIST:
-		return json_is_array(value) ||
-		       member_bad_type(fault, member->name, "array");
+		return fits_list(member, value, fault);
 	case MEMBER_OBJECT:
 		return json_is_object(value) ||
 		       member_bad_type(fault, member->name, "object");
@@ -129,8 +139,8 @@ is_zero(const json_t *value)
 	return false;
 }
 
-static const struct member *
-find(const struct members *members, const char *name)
+const struct member *
+members_find(const struct members *members, const char *name)
 {
 	for (size_t i = 0; i < members->count; i++)
 		if (strcasecmp(name, members->table[i].name) == 0)
@@ -156,7 +166,7 @@ static bool
 take(const struct members *members, json_t *copy, const char *name,
      json_t *value, struct fault *fault)
 {
-	const struct member *member = find(members, name);
+	const struct member *member = members_find(members, name);
 
 	if (json_is_null(value) || is_skipped(members, name))
 		return true;
@@ -166,7 +176,7 @@ take(const struct members *members, json_t *copy, const char *name,
 		return false;
 	if (member->kind == MEMBER_DROPPED)
 		return true;
-	if (member->required || !is_zero(value))
+	if (member->required || member->kept || !is_zero(value))
 		return store(copy, member->name, value, fault);
 	json_object_del(copy, member->name);
 	return true;

@@ -11,6 +11,7 @@
 #include "agent/io/endpoints_json.h"
 #include "agent/io/log.h"
 #include "agent/io/members_json.h"
+#include "agent/io/schema_json.h"
 
 /* How members begin that settings.def has, and fc_effective. */
 #define SETTING_PREFIX "fc_"
@@ -30,24 +31,42 @@ static const char *const sock_maps[] = { "off", "both", "request", "response",
 
 static const struct member arguments_table[] = {
 	/* the key */
-	{ "externalIP", .kind = MEMBER_STRING, .required = true },
+	{ "externalIP", .kind = MEMBER_STRING, .required = true,
+	  .help = "Where clients connect to, as HAProxy sees it; 0.0.0.0 or :: "
+		  "is any address." },
 	{ "port", .kind = MEMBER_NUMBER, .required = true, .min = 1,
 	  .max = UINT16_MAX },
 	{ "protocol", .kind = MEMBER_WORD, .required = true,
 	  .words = protocols },
-	{ "host", .kind = MEMBER_STRING },
+	{ "host", .kind = MEMBER_STRING, .help = "In either case." },
 	{ "path_prefix", .kind = MEMBER_STRING },
-	{ "path_match_mode", .kind = MEMBER_WORD, .words = path_matches },
+	{ "path_match_mode", .kind = MEMBER_WORD, .words = path_matches,
+	  .help = "How path_prefix is meant." },
 	{ "model_name", .kind = MEMBER_STRING },
 
 	/* what the gate acts on besides */
-	{ "name", .kind = MEMBER_STRING },
-	{ "mode", .kind = MEMBER_NUMBER, .max = 5 },
-	{ "sse_mode", .kind = MEMBER_BOOLEAN },
-	{ "pd_disagg_mode", .kind = MEMBER_BOOLEAN },
-	{ "api_key_auth", .kind = MEMBER_WORD, .words = credentials },
+	{ "name", .kind = MEMBER_STRING,
+	  .help = "The rule's backend in HAProxy." },
+	{ "mode", .kind = MEMBER_NUMBER, .max = 5,
+	  .help = "4: whole requests are proxied. Only such rules are gated." },
+	{ "sse_mode", .kind = MEMBER_BOOLEAN,
+	  .help = "Makes it an AI service." },
+	{ "pd_disagg_mode", .kind = MEMBER_BOOLEAN,
+	  .help = "Makes it an AI service, of prefill and decode endpoints." },
+	{ "api_key_auth", .kind = MEMBER_WORD, .words = credentials,
+	  .help = "Any but disabled makes it an AI service." },
 	{ "sockMapMode", .kind = MEMBER_WORD, .words = sock_maps },
-	{ "oper", .kind = MEMBER_NUMBER, .max = 2 },
+	{ "oper", .kind = MEMBER_NUMBER, .max = 2,
+	  .help = "0: the body is the whole rule. All else is refused." },
+
+	/* what the API acts on */
+	{ "id", .kind = MEMBER_STRING,
+	  .help = "The client's own name for it, for the paths with an id." },
+	{ "projectId", .kind = MEMBER_STRING,
+	  .help = "Whose it is, for the list." },
+	{ "adminStateUp", .kind = MEMBER_BOOLEAN, .kept = true,
+	  .help = "Kept and shown; absent is true." },
+	{ "fc_effective", .kind = MEMBER_DROPPED, .of = &effective_members },
 
 	/* what clients write whether it means something or not */
 	{ "privateIP", .kind = MEMBER_STRING },
@@ -72,17 +91,51 @@ static const struct member arguments_table[] = {
 };
 
 static const struct member body_table[] = {
-	{ "serviceArguments", .kind = MEMBER_OBJECT, .required = true },
-	{ "endpoints", .kind = MEMBER_LIST, .required = true },
+	{ "serviceArguments", .kind = MEMBER_OBJECT, .required = true,
+	  .of = &rule_argument_members },
+	{ "endpoints", .kind = MEMBER_LIST, .required = true,
+	  .max = RULE_ENDPOINTS_MAX, .of = &endpoint_members,
+	  .help = "Empty, it deletes the rule that is there." },
 	{ "secondaryIPs", .kind = MEMBER_LIST },
 	{ "allowedSources", .kind = MEMBER_LIST },
 };
 
-static const struct members arguments_members = { arguments_table,
-						  ARRAY_LEN(arguments_table),
-						  SETTING_PREFIX };
-static const struct members body_members = { body_table, ARRAY_LEN(body_table),
-					     NULL };
+static bool
+describe_settings(json_t *schema)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (!schema_add(schema, settings_table[i].rule_name,
+				setting_schema(&settings_table[i], false),
+				false))
+			return false;
+	return true;
+}
+
+const struct members rule_argument_members = {
+	.name = "ServiceArguments",
+	.table = arguments_table,
+	.count = ARRAY_LEN(arguments_table),
+	.skipped = SETTING_PREFIX,
+	.describe = describe_settings,
+};
+
+const struct members rule_members = {
+	.name = "Rule",
+	.table = body_table,
+	.count = ARRAY_LEN(body_table),
+};
+
+static const struct member list_table[] = {
+	{ "lbAttr", .kind = MEMBER_LIST, .required = true,
+	  .of = &rule_members },
+};
+
+const struct members rule_list_members = {
+	.name = "Rules",
+	.table = list_table,
+	.count = ARRAY_LEN(list_table),
+	.closed = true,
+};
 
 /* ---- settings ---- */
 
@@ -258,7 +311,7 @@ read_service(struct rule_draft *draft, json_t *body, struct fault *fault)
 
 	if (!read_settings(draft, declared, fault))
 		return false;
-	arguments = members_read(&arguments_members, declared, fault);
+	arguments = members_read(&rule_argument_members, declared, fault);
 	if (arguments == NULL)
 		return false;
 	if (json_object_set_new(body, "serviceArguments", arguments) != 0)
@@ -284,7 +337,7 @@ rule_json_read(struct rule_draft *draft, json_t *body, struct fault *fault)
 
 	if (!json_is_object(body))
 		return member_bad_type(fault, "rule", "object");
-	copy = members_read(&body_members, body, fault);
+	copy = members_read(&rule_members, body, fault);
 	if (copy == NULL)
 		return false;
 

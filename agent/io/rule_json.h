@@ -21,7 +21,13 @@
 #include "agent/core/text.h"
 #include "agent/io/fault_json.h"
 
+struct members;
 struct pool;
+
+/* A rule, its serviceArguments, and the list that GET answers with. */
+extern const struct members rule_members;
+extern const struct members rule_argument_members;
+extern const struct members rule_list_members;
 
 /* What a body declares, before it meets the stored rule of the same key. */
 struct rule_draft {
