@@ -10,6 +10,7 @@
 
 #include "agent/io/api_call.h"
 #include "agent/io/api_route.h"
+#include "agent/io/api_write.h"
 #include "agent/io/listener.h"
 #include "agent/io/log.h"
 #include "agent/io/loop.h"
@@ -30,13 +31,19 @@ struct api {
 	struct event *timer;       /* owned; for its idle connections */
 	struct listener *listener; /* owned */
 	struct api_options options;
+	struct api_writes writes;
+	size_t suspended; /* connections whose write was not answered at once */
 	bool ready;
 	usec_t now; /* while the daemon runs */
 };
 
-/* One HTTP request while it arrives. */
+/* One HTTP request while it arrives, and while its write is under way. */
 struct exchange {
-	char *body; /* owned */
+	struct MHD_Connection *connection; /* borrowed */
+	struct api_call call;
+	struct api_write write; /* its answer, also that of a read */
+	bool suspended;         /* it was, until that was there */
+	char *body;             /* owned */
 	size_t len, cap;
 	unsigned refused; /* a status: the body is not kept any more */
 	bool begun;       /* its headers are read */
@@ -56,9 +63,10 @@ on_target(void *arg, const char *target, struct MHD_Connection *connection)
 	struct exchange *e = calloc(1, sizeof(*e) + size);
 
 	(void)arg;
-	(void)connection;
-	if (e != NULL)
-		memcpy(e->target, target, size);
+	if (e == NULL)
+		return NULL;
+	e->connection = connection;
+	memcpy(e->target, target, size);
 	return e;
 }
 
@@ -67,12 +75,15 @@ on_completed(void *arg, struct MHD_Connection *connection, void **context,
 	     enum MHD_RequestTerminationCode code)
 {
 	struct exchange *e = *context;
+	struct api *api = arg;
 
-	(void)arg;
 	(void)connection;
 	(void)code;
 	if (e == NULL)
 		return;
+	if (e->suspended)
+		api->suspended--;
+	free(e->write.answer.body);
 	free(e->body);
 	free(e);
 	*context = NULL;
@@ -163,10 +174,9 @@ send_answer(struct MHD_Connection *connection, struct api_answer *answer)
 		answer->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 	response = MHD_create_response_from_buffer(answer->len, answer->body,
 						   MHD_RESPMEM_MUST_FREE);
-	if (response == NULL) {
-		free(answer->body);
+	if (response == NULL)
 		return MHD_NO;
-	}
+	answer->body = NULL;
 	if (answer->type != NULL)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 					answer->type);
@@ -177,29 +187,65 @@ send_answer(struct MHD_Connection *connection, struct api_answer *answer)
 	return sent;
 }
 
-static enum MHD_Result
-serve(struct api *api, struct exchange *e, const char *method,
-      struct MHD_Connection *connection)
+/* Whether there is an answer now; else there will be, of a write. */
+static bool
+route(struct api *api, struct exchange *e)
 {
-	struct api_answer answer = { 0 };
-	struct api_call call = {
+	struct api_write *write = &e->write;
+
+	write->call = &e->call;
+	write->route = api_route_find(&e->call, &write->answer);
+	if (write->route == NULL)
+		return true;
+	if (api_route_changes_rules(write->route))
+		return api_writes_take(&api->writes, write);
+	api_route_serve(write->route, &e->call, &write->answer);
+	return true;
+}
+
+/* The same. */
+static bool
+serve(struct api *api, struct exchange *e, const char *method)
+{
+	struct api_answer *answer = &e->write.answer;
+
+	e->call = (struct api_call){
 		.method = api_method_of(method),
 		.body = { e->body, e->len },
 		.options = &api->options,
 		.ready = api->ready,
 		.now = api->now,
 	};
-
 	if (e->refused == MHD_HTTP_CONTENT_TOO_LARGE)
-		api_answer_error(&answer, e->refused,
+		api_answer_error(answer, e->refused,
 				 "the body is larger than 1 MiB");
 	else if (e->refused != 0)
-		api_answer_error(&answer, e->refused, "out of memory");
-	else if (!api_call_target(&call, e->target))
-		api_answer_error(&answer, 400, "invalid query");
+		api_answer_error(answer, e->refused, "out of memory");
+	else if (!api_call_target(&e->call, e->target))
+		api_answer_error(answer, 400, "invalid query");
 	else
-		api_route(&call, &answer);
-	return send_answer(connection, &answer);
+		return route(api, e);
+	return true;
+}
+
+/* Until its write is answered the connection is left alone. */
+static enum MHD_Result
+serve_or_suspend(struct api *api, struct exchange *e, const char *method)
+{
+	/* Once it goes on, it is here again. */
+	if (e->suspended || serve(api, e, method))
+		return send_answer(e->connection, &e->write.answer);
+	e->suspended = true;
+	api->suspended++;
+	MHD_suspend_connection(e->connection);
+	return MHD_YES;
+}
+
+static void
+on_answered(struct api_write *write)
+{
+	MHD_resume_connection(
+		CONTAINER_OF(write, struct exchange, write)->connection);
 }
 
 /* Whether the headers announce a body that would be refused. */
@@ -232,14 +278,14 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url,
 		if (!announces_too_much(connection))
 			return MHD_YES;
 		refuse_body(e, MHD_HTTP_CONTENT_TOO_LARGE);
-		return serve(arg, e, method, connection);
+		return serve_or_suspend(arg, e, method);
 	}
 	if (*len > 0) {
 		keep_body(e, data, *len);
 		*len = 0;
 		return MHD_YES;
 	}
-	return serve(arg, e, method, connection);
+	return serve_or_suspend(arg, e, method);
 }
 
 /* ---- the loop ---- */
@@ -315,16 +361,16 @@ static struct MHD_Daemon *
 start(struct api *api)
 {
 	return MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0,
-		NULL, NULL, on_request, api, MHD_OPTION_EXTERNAL_LOGGER,
+		MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET |
+			MHD_ALLOW_SUSPEND_RESUME,
+		0, NULL, NULL, on_request, api, MHD_OPTION_EXTERNAL_LOGGER,
 		on_fault, NULL, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)CONNECTION_IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-		MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_END);
 }
 
 static bool
@@ -356,6 +402,8 @@ api_open(struct event_base *base, int listener,
 	if (api == NULL)
 		return NULL;
 	api->options = *options;
+	api_writes_init(&api->writes, options->gate, options->turn,
+			options->disk, on_answered);
 	api->daemon = start(api);
 	if (api->daemon == NULL || !join_loop(api, base, listener)) {
 		log_err("api: HTTP cannot be started");
@@ -375,10 +423,17 @@ api_close(struct api **api)
 	listener_close(&a->listener);
 	free_event(a->timer);
 	free_event(a->readable);
+	api_writes_fini(&a->writes);
 	if (a->daemon != NULL)
 		MHD_stop_daemon(a->daemon);
 	free(a);
 	*api = NULL;
+}
+
+bool
+api_is_writing(const struct api *api)
+{
+	return api->suspended > 0;
 }
 
 void

@@ -17,6 +17,7 @@
 #include "agent/core/base.h"
 
 struct api;
+struct disk_writer;
 struct event_base;
 struct gate;
 struct turn;
@@ -26,6 +27,7 @@ struct api_options {
 	struct turn *turn;           /* borrowed */
 	const char *version;         /* borrowed; the program's */
 	uint32_t request_buffer_kib; /* for queue_memory_bound_mib */
+	struct disk_writer *disk;    /* borrowed; NULL: rules are not kept */
 };
 
 /*
@@ -35,8 +37,11 @@ struct api_options {
 MUST_CHECK struct api *api_open(struct event_base *base, int listener,
 				const struct api_options *options);
 
-/* Closes the socket and every connection. */
+/* Closes the socket and every connection. A write under way goes unanswered. */
 void api_close(struct api **api);
+
+/* Whether a write is under way, or waits for one that is. */
+bool api_is_writing(const struct api *api);
 
 /* What GET /readyz says; not ready at first. */
 void api_set_ready(struct api *api, bool ready);

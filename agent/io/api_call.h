@@ -16,6 +16,7 @@
 #include "agent/io/fault_json.h"
 
 struct api_options;
+struct rules_change;
 
 #define API_BODY_MAX ((size_t)1 << 20)
 #define API_QUERY_MAX 16
@@ -53,6 +54,7 @@ struct api_call {
 	const struct api_options *options; /* borrowed */
 	bool ready;
 	usec_t now;
+	struct rules_change *change; /* borrowed; what a write plans */
 };
 
 /*
@@ -70,7 +72,7 @@ struct text api_call_part(const struct api_call *call, const char *name);
 struct text api_call_query(const struct api_call *call, const char *name);
 
 struct api_answer {
-	unsigned status;
+	unsigned status;  /* 0: none yet */
 	const char *type; /* borrowed for good */
 	char *body;       /* owned; NULL where there was no memory for it */
 	size_t len;

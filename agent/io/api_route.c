@@ -9,7 +9,7 @@ typedef void (*handler_fn)(const struct api_call *call,
 			   struct api_answer *answer);
 
 /* A part in braces stands for any one part; its name is for the handler. */
-struct route {
+struct api_route {
 	enum api_method method;
 	const char *pattern;
 	handler_fn handler;
@@ -24,7 +24,7 @@ struct route {
 #define ADDRESS_RANGE ADDRESS "/portmax/{portmax}"
 #define PROTOCOL "/protocol/{protocol}"
 
-static const struct route routes[] = {
+static const struct api_route routes[] = {
 	{ API_POST, RULES, api_rules_post, .changes = true,
 	  .changes_rules = true,
 	  .summary = "Creates a rule, or replaces the one with the same key." },
@@ -108,17 +108,6 @@ decode_parts(struct api_call *call)
 }
 
 static void
-serve(const struct route *route, struct api_call *call,
-      struct api_answer *answer)
-{
-	if (!decode_parts(call))
-		api_answer_error(answer, 400, "invalid percent-encoding");
-	else if (!route->changes_rules ||
-		 !api_maintenance_freezes(call, answer))
-		route->handler(call, answer);
-}
-
-static void
 refuse(struct api_answer *answer, unsigned allow)
 {
 	if (allow == 0) {
@@ -131,21 +120,50 @@ refuse(struct api_answer *answer, unsigned allow)
 	answer->allow = allow;
 }
 
-void
-api_route(struct api_call *call, struct api_answer *answer)
+/* NULL, and *allow has the methods that there are, where there is none. */
+static const struct api_route *
+find(struct api_call *call, unsigned *allow)
 {
 	enum api_method method =
 		call->method == API_HEAD ? API_GET : call->method;
-	unsigned allow = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		if (!matches(routes[i].pattern, call))
 			continue;
-		allow |= 1U << routes[i].method;
-		if (routes[i].method != method)
-			continue;
-		serve(&routes[i], call, answer);
-		return;
+		*allow |= 1U << routes[i].method;
+		if (routes[i].method == method)
+			return &routes[i];
 	}
-	refuse(answer, allow);
+	return NULL;
+}
+
+const struct api_route *
+api_route_find(struct api_call *call, struct api_answer *answer)
+{
+	unsigned allow = 0;
+	const struct api_route *route = find(call, &allow);
+
+	if (route == NULL) {
+		refuse(answer, allow);
+		return NULL;
+	}
+	if (!decode_parts(call)) {
+		api_answer_error(answer, 400, "invalid percent-encoding");
+		return NULL;
+	}
+	return route;
+}
+
+bool
+api_route_changes_rules(const struct api_route *route)
+{
+	return route->changes_rules;
+}
+
+void
+api_route_serve(const struct api_route *route, const struct api_call *call,
+		struct api_answer *answer)
+{
+	if (!route->changes_rules || !api_maintenance_freezes(call, answer))
+		route->handler(call, answer);
 }

@@ -20,10 +20,9 @@ api_rules_post(const struct api_call *call, struct api_answer *answer)
 
 	if (body == NULL)
 		api_answer_error(answer, 400, "body is invalid JSON");
-	else if (!rules_put(call->options->gate, body, call->now, &fault))
+	else if (!rules_plan_put(call->change, call->options->gate, body,
+				 &fault))
 		api_answer_fault(answer, &fault);
-	else
-		api_answer_success(answer);
 	json_decref(body);
 }
 
@@ -159,13 +158,9 @@ void
 api_rules_delete(const struct api_call *call, struct api_answer *answer)
 {
 	struct service *s = find(call, is_exactly, answer);
-	struct rules_change change;
 
-	if (s == NULL)
-		return;
-	rules_plan_delete(&change, s);
-	rules_carry_out(call->options->gate, &change, call->now);
-	api_answer_success(answer);
+	if (s != NULL)
+		rules_plan_delete(call->change, s);
 }
 
 /* ---- many ---- */
@@ -173,24 +168,15 @@ api_rules_delete(const struct api_call *call, struct api_answer *answer)
 void
 api_rules_delete_named(const struct api_call *call, struct api_answer *answer)
 {
-	struct rules_change change;
-
-	if (!rules_plan_delete_named(&change, call->options->gate,
-				     api_call_part(call, "name"))) {
+	if (!rules_plan_delete_named(call->change, call->options->gate,
+				     api_call_part(call, "name")))
 		api_answer_error(answer, 404, NO_RULE);
-		return;
-	}
-	rules_carry_out(call->options->gate, &change, call->now);
-	api_answer_success(answer);
 }
 
 void
 api_rules_delete_all(const struct api_call *call, struct api_answer *answer)
 {
-	struct rules_change change;
-
-	(void)rules_plan_delete_named(&change, call->options->gate,
+	(void)answer;
+	(void)rules_plan_delete_named(call->change, call->options->gate,
 				      text_of(NULL));
-	rules_carry_out(call->options->gate, &change, call->now);
-	api_answer_success(answer);
 }

@@ -3,8 +3,8 @@
 #define AGENT_IO_API_RULES_H
 
 /*
- * The load-balancer resource (contract 1.1, rows 82 to 146). A write is in
- * force, and answered 200, before the next call is read.
+ * The load-balancer resource (contract 1.1, rows 82 to 146). A write answers
+ * only where it is refused; else it plans the call's change (api_route.h).
  */
 
 #include "agent/io/api_call.h"
