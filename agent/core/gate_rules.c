@@ -47,11 +47,12 @@ retire(struct gate *g, struct pool *p, usec_t now)
 }
 
 static void
-create(struct gate *g, struct gate_plan *plan)
+create(struct gate *g, struct gate_plan *plan, usec_t now)
 {
 	add_pool(g, plan->rule, plan->pool);
 	rulebook_add(&g->rules, plan->place, plan->rule);
 	plan->place->pool = plan->pool;
+	plan->place->changed = now;
 }
 
 static void
@@ -60,6 +61,7 @@ change_in_place(struct gate *g, struct gate_plan *plan, usec_t now)
 	struct service *s = plan->stored;
 
 	rulebook_replace(&g->rules, s, plan->rule);
+	s->changed = now;
 	if (s->pool != NULL) {
 		pool_configure(s->pool, &plan->rule->declared, &g->env);
 		gate_wake(g, s->pool, now);
@@ -77,6 +79,7 @@ recreate(struct gate *g, struct gate_plan *plan, usec_t now)
 	retire(g, s->pool, now);
 	rulebook_replace(&g->rules, s, plan->rule);
 	s->pool = plan->pool;
+	s->changed = now;
 }
 
 static enum gate_change
@@ -137,7 +140,7 @@ gate_carry_out(struct gate *g, struct gate_plan *plan, usec_t now)
 {
 	switch (plan->change) {
 	case GATE_CREATED:
-		create(g, plan);
+		create(g, plan, now);
 		break;
 	case GATE_CHANGED:
 		change_in_place(g, plan, now);

@@ -25,6 +25,7 @@ struct service {
 	struct rule *rule; /* owned */
 	struct pool *pool; /* borrowed of the gate; NULL: not an AI service */
 	uint64_t number;   /* in the order of declaration */
+	usec_t changed;    /* when a write last changed it */
 };
 
 TAILQ_HEAD(services, service);

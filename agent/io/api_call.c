@@ -2,6 +2,11 @@
 #include "agent/io/api_call.h"
 
 #include <string.h>
+#include <time.h>
+
+#include "agent/io/members_json.h"
+
+#define DATE_MAX 32
 
 static const char *const method_names[] = {
 	[API_GET] = "GET",  [API_HEAD] = "HEAD",   [API_POST] = "POST",
@@ -138,10 +143,26 @@ api_answer_json(struct api_answer *answer, unsigned status, json_t *json)
 	json_decref(json);
 }
 
+static const char *const success_words[] = { "Success", NULL };
+
+static const struct member success_table[] = {
+	{ "result", .kind = MEMBER_WORD, .required = true,
+	  .words = success_words },
+};
+
+const struct members api_success = {
+	.name = "Success",
+	.table = success_table,
+	.count = ARRAY_LEN(success_table),
+	.closed = true,
+};
+
 void
 api_answer_success(struct api_answer *answer)
 {
-	api_answer_json(answer, 200, json_pack("{s:s}", "result", "Success"));
+	api_answer_json(
+		answer, 200,
+		json_pack("{s:s}", success_table[0].name, success_words[0]));
 }
 
 void
@@ -157,4 +178,17 @@ api_answer_error(struct api_answer *answer, unsigned status, const char *result)
 
 	fault_set(&fault, status, "%s", result);
 	api_answer_fault(answer, &fault);
+}
+
+json_t *
+api_date(int64_t wall)
+{
+	time_t seconds = (time_t)wall;
+	char text[DATE_MAX];
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+		return NULL;
+	return json_string(text);
 }

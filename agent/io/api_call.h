@@ -10,12 +10,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/core/base.h"
 #include "agent/core/text.h"
 #include "agent/io/fault_json.h"
 
 struct api_options;
+struct members;
 struct rules_change;
 
 #define API_BODY_MAX ((size_t)1 << 20)
@@ -84,10 +86,14 @@ struct api_answer {
 void api_answer_json(struct api_answer *answer, unsigned status, json_t *json);
 
 /* {"result":"Success"} */
+extern const struct members api_success;
 void api_answer_success(struct api_answer *answer);
 
 void api_answer_fault(struct api_answer *answer, const struct fault *fault);
 void api_answer_error(struct api_answer *answer, unsigned status,
 		      const char *result);
+
+/* Seconds of wall time as RFC 3339 has them. NULL without memory. */
+MUST_CHECK json_t *api_date(int64_t wall);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "agent/core/gate.h"
 #include "agent/io/api.h"
@@ -15,7 +14,6 @@
 #define RETRY_SECONDS 5
 
 #define OPERATION_MAX 64
-#define DATE_MAX 32
 
 static const struct member wish_table[] = {
 	{ "enabled", .kind = MEMBER_BOOLEAN, .required = true },
@@ -71,19 +69,6 @@ add_number(json_t *status, const char *name, uint64_t number)
 	json_object_set_new(status, name, json_integer((json_int_t)number));
 }
 
-static void
-add_date(json_t *status, const char *name, int64_t wall)
-{
-	time_t seconds = (time_t)wall;
-	char text[DATE_MAX];
-	struct tm utc;
-
-	if (gmtime_r(&seconds, &utc) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-		return;
-	json_object_set_new(status, name, json_string(text));
-}
-
 /* What there is to say while it is on. */
 static void
 add_episode(json_t *status, const struct maintenance *m, usec_t now)
@@ -92,7 +77,7 @@ add_episode(json_t *status, const struct maintenance *m, usec_t now)
 	bool exceeded = m->drain_timeout_s > 0 && elapsed >= m->drain_timeout_s;
 
 	add_operation(status, m);
-	add_date(status, "entered_at", m->entered_wall);
+	json_object_set_new(status, "entered_at", api_date(m->entered_wall));
 	add_number(status, "elapsed_seconds", elapsed);
 	if (m->drain_timeout_s > 0)
 		add_number(status, "drain_timeout_seconds", m->drain_timeout_s);

@@ -2,72 +2,99 @@
 #include "agent/io/api_route.h"
 
 #include "agent/io/api_maintenance.h"
+#include "agent/io/api_openapi.h"
+#include "agent/io/api_rule_id.h"
 #include "agent/io/api_rules.h"
 #include "agent/io/api_status.h"
-
-typedef void (*handler_fn)(const struct api_call *call,
-			   struct api_answer *answer);
-
-/* A part in braces stands for any one part; its name is for the handler. */
-struct api_route {
-	enum api_method method;
-	const char *pattern;
-	handler_fn handler;
-	const char *summary;
-	bool changes;       /* what the process does: not for everybody */
-	bool changes_rules; /* refused while maintenance freezes them */
-};
+#include "agent/io/metrics_text.h"
+#include "agent/io/rule_json.h"
 
 #define BASE "/netlox/v1"
 #define RULES BASE "/config/loadbalancer"
-#define ADDRESS "/externalipaddress/{ip}/port/{port}"
-#define ADDRESS_RANGE ADDRESS "/portmax/{portmax}"
+#define ADDRESS "/externalipaddress/{externalIP}/port/{port}"
+#define ADDRESS_RANGE ADDRESS "/portmax/{portMax}"
 #define PROTOCOL "/protocol/{protocol}"
 
-static const struct api_route routes[] = {
+#define KEY_QUERY "path_prefix", "path_match_mode", "model_name"
+/* The last two are taken and mean nothing. */
+#define DELETE_QUERY KEY_QUERY, "bgp", "block"
+
+const struct api_route api_routes[] = {
 	{ API_POST, RULES, api_rules_post, .changes = true,
 	  .changes_rules = true,
-	  .summary = "Creates a rule, or replaces the one with the same key." },
+	  .summary = "Creates a rule, or replaces the one with the same key.",
+	  .body = &rule_members, .answer = &api_success },
 	{ API_GET, RULES "/all", api_rules_get_all,
-	  .summary = "Every rule, in the order of declaration." },
+	  .summary = "Every rule, in the order of declaration.",
+	  .query = { "projectId" }, .answer = &rule_list_members },
 	{ API_DELETE, RULES "/all", api_rules_delete_all, .changes = true,
-	  .changes_rules = true, .summary = "Deletes every rule." },
+	  .changes_rules = true, .summary = "Deletes every rule.",
+	  .answer = &api_success },
 	{ API_DELETE, RULES "/name/{name}", api_rules_delete_named,
 	  .changes = true, .changes_rules = true,
-	  .summary = "Deletes every rule of that name." },
+	  .summary = "Deletes every rule of that name.",
+	  .query = { "bgp", "block" }, .answer = &api_success },
+	{ API_GET, RULES "/id/{id}", api_rule_id_get,
+	  .summary = "The rule that declared that id.",
+	  .answer = &rule_members },
+	{ API_DELETE, RULES "/id/{id}", api_rule_id_delete, .changes = true,
+	  .changes_rules = true,
+	  .summary = "Deletes the rule that declared that id.",
+	  .query = { "bgp", "block" }, .answer = &api_success },
+	{ API_GET, RULES "/id/{id}/status", api_rule_id_status,
+	  .summary = "How the endpoints of a rule are.",
+	  .answer = &api_rule_id_status_members },
 	{ API_GET, RULES ADDRESS PROTOCOL, api_rules_get,
-	  .summary = "The first rule there that has what the query names." },
+	  .summary = "The first rule there that has what the query names.",
+	  .query = { KEY_QUERY }, .answer = &rule_members },
 	{ API_PATCH, RULES ADDRESS PROTOCOL, api_rules_patch, .changes = true,
-	  .summary = "Always refused: POST the whole rule." },
+	  .summary = "Always refused: POST the whole rule.",
+	  .query = { KEY_QUERY }, .refused = true },
 	{ API_DELETE, RULES ADDRESS PROTOCOL, api_rules_delete, .changes = true,
-	  .changes_rules = true, .summary = "Deletes a rule without host." },
+	  .changes_rules = true, .summary = "Deletes a rule without host.",
+	  .query = { DELETE_QUERY }, .answer = &api_success },
 	{ API_DELETE, RULES ADDRESS_RANGE PROTOCOL, api_rules_delete,
 	  .changes = true, .changes_rules = true,
-	  .summary = "Deletes a rule without host." },
+	  .summary = "Deletes a rule without host.", .query = { DELETE_QUERY },
+	  .answer = &api_success },
 	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS PROTOCOL,
 	  api_rules_delete, .changes = true, .changes_rules = true,
-	  .summary = "Deletes a rule of a host; any is none." },
+	  .summary = "Deletes a rule of a host; any is none.",
+	  .query = { DELETE_QUERY }, .answer = &api_success },
 	{ API_DELETE, RULES "/hosturl/{host}" ADDRESS_RANGE PROTOCOL,
 	  api_rules_delete, .changes = true, .changes_rules = true,
-	  .summary = "Deletes a rule of a host; any is none." },
+	  .summary = "Deletes a rule of a host; any is none.",
+	  .query = { DELETE_QUERY }, .answer = &api_success },
 	{ API_GET, BASE "/maintenance", api_maintenance_get,
-	  .summary = "Whether maintenance is on, and what still runs." },
+	  .summary = "Whether maintenance is on, and what still runs.",
+	  .answer = &api_maintenance_status },
 	{ API_PUT, BASE "/maintenance", api_maintenance_put, .changes = true,
-	  .summary = "Enters or leaves maintenance." },
+	  .summary = "Enters or leaves maintenance.",
+	  .body = &api_maintenance_wish, .answer = &api_maintenance_status },
 	{ API_GET, BASE "/metrics", api_status_metrics,
-	  .summary = "Metrics as Prometheus text." },
+	  .summary = "Metrics as Prometheus text.", .type = METRICS_TEXT_TYPE },
 	{ API_GET, "/metrics", api_status_metrics,
-	  .summary = "Metrics as Prometheus text." },
+	  .summary = "Metrics as Prometheus text.", .type = METRICS_TEXT_TYPE },
 	{ API_GET, BASE "/version", api_status_version,
-	  .summary = "Version and build." },
+	  .summary = "Version and build.",
+	  .answer = &api_status_version_members },
+	{ API_GET, BASE "/swagger.json", api_openapi_get,
+	  .summary = "This description.", .answer = &api_openapi_members },
+	{ API_GET, BASE "/status/ready", api_status_ready,
+	  .summary = "Whether it listens and its rules are loaded.",
+	  .answer = &api_status_ready_members, .unready = true },
 	{ API_GET, "/healthz", api_status_health,
-	  .summary = "Whether the loop turns." },
+	  .summary = "Whether the loop turns.",
+	  .answer = &api_status_health_members },
 	{ API_GET, "/readyz", api_status_ready,
-	  .summary = "Whether it listens and its rules are loaded." },
+	  .summary = "Whether it listens and its rules are loaded.",
+	  .answer = &api_status_ready_members, .unready = true },
 };
 
-static bool
-is_wildcard(struct text part)
+const size_t api_route_count = ARRAY_LEN(api_routes);
+
+bool
+api_route_is_wildcard(struct text part)
 {
 	return part.len > 2 && part.at[0] == '{';
 }
@@ -84,7 +111,7 @@ matches(const char *pattern, struct api_call *call)
 		struct text name = text_cut(&want, '/');
 		struct text value = text_cut(&path, '/');
 
-		if (!is_wildcard(name)) {
+		if (!api_route_is_wildcard(name)) {
 			if (!text_equals(name, value))
 				return false;
 			continue;
@@ -127,12 +154,12 @@ find(struct api_call *call, unsigned *allow)
 	enum api_method method =
 		call->method == API_HEAD ? API_GET : call->method;
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (!matches(routes[i].pattern, call))
+	for (size_t i = 0; i < api_route_count; i++) {
+		if (!matches(api_routes[i].pattern, call))
 			continue;
-		*allow |= 1U << routes[i].method;
-		if (routes[i].method == method)
-			return &routes[i];
+		*allow |= 1U << api_routes[i].method;
+		if (api_routes[i].method == method)
+			return &api_routes[i];
 	}
 	return NULL;
 }

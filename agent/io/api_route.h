@@ -2,11 +2,43 @@
 #ifndef AGENT_IO_API_ROUTE_H
 #define AGENT_IO_API_ROUTE_H
 
-/* Everything that is served: one table of method, path and handler. */
+/*
+ * Everything that is served: one table of method, path and handler, with what
+ * the description of the API says of it.
+ */
 
 #include "agent/io/api_call.h"
 
-struct api_route;
+#define API_ROUTE_QUERY_MAX 5
+
+struct members;
+
+typedef void (*api_handler_fn)(const struct api_call *call,
+			       struct api_answer *answer);
+
+struct api_route {
+	enum api_method method;
+	/* A part in braces stands for any one part, and is named as the member
+	 * of a rule that it means. */
+	const char *pattern;
+	api_handler_fn handler;
+	bool changes;       /* what the process does: not for everybody */
+	bool changes_rules; /* refused while maintenance freezes them */
+
+	/* For its description only. */
+	const char *summary;
+	const char *query[API_ROUTE_QUERY_MAX]; /* members of a rule, too */
+	const struct members *body;             /* NULL: it takes none */
+	const struct members *answer;           /* NULL: text */
+	const char *type;                       /* NULL: JSON */
+	bool refused;                           /* whoever asks */
+	bool unready; /* 503, with the same answer, while not ready */
+};
+
+extern const struct api_route api_routes[];
+extern const size_t api_route_count;
+
+bool api_route_is_wildcard(struct text part);
 
 /*
  * What serves a call whose target and method are set; its path is taken apart.

@@ -7,10 +7,9 @@
 #include "agent/core/gate.h"
 #include "agent/io/address_text.h"
 #include "agent/io/api.h"
+#include "agent/io/members_json.h"
 #include "agent/io/rule_json.h"
 #include "agent/io/rules_json.h"
-
-#define NO_RULE "no-rule error"
 
 void
 api_rules_post(const struct api_call *call, struct api_answer *answer)
@@ -26,12 +25,35 @@ api_rules_post(const struct api_call *call, struct api_answer *answer)
 	json_decref(body);
 }
 
+static bool
+is_of_project(const json_t *entry, struct text project)
+{
+	const json_t *arguments = json_object_get(entry, "serviceArguments");
+
+	return text_is(project, member_string(arguments, "projectId"));
+}
+
+/* Leaves what is the project's. */
+static void
+keep_project(json_t *list, struct text project)
+{
+	size_t i = json_array_size(list);
+
+	while (i-- > 0)
+		if (!is_of_project(json_array_get(list, i), project))
+			json_array_remove(list, i);
+}
+
 void
 api_rules_get_all(const struct api_call *call, struct api_answer *answer)
 {
-	api_answer_json(answer, 200,
-			rules_list(call->options->gate,
-				   call->options->request_buffer_kib));
+	struct text project = api_call_query(call, "projectId");
+	json_t *list = rules_list(call->options->gate,
+				  call->options->request_buffer_kib);
+
+	if (project.len > 0)
+		keep_project(json_object_get(list, "lbAttr"), project);
+	api_answer_json(answer, 200, list);
 }
 
 /* ---- which rule a path means ---- */
@@ -60,7 +82,7 @@ read_wanted(const struct api_call *call, struct wanted *want,
 	struct text match = api_call_query(call, "path_match_mode");
 	unsigned long long port;
 
-	if (!read_address(api_call_part(call, "ip"), &want->vip) ||
+	if (!read_address(api_call_part(call, "externalIP"), &want->vip) ||
 	    !text_number(api_call_part(call, "port"), UINT16_MAX, &port) ||
 	    !rule_path_match(match, &want->path_match)) {
 		api_answer_error(answer, 400,
@@ -119,7 +141,7 @@ find(const struct api_call *call, fits_fn fits, struct api_answer *answer)
 	TAILQ_FOREACH (s, &call->options->gate->rules.services, link)
 		if (fits(s->rule, &want))
 			return s;
-	api_answer_error(answer, 404, NO_RULE);
+	api_answer_error(answer, 404, API_NO_RULE);
 	return NULL;
 }
 
@@ -170,7 +192,7 @@ api_rules_delete_named(const struct api_call *call, struct api_answer *answer)
 {
 	if (!rules_plan_delete_named(call->change, call->options->gate,
 				     api_call_part(call, "name")))
-		api_answer_error(answer, 404, NO_RULE);
+		api_answer_error(answer, 404, API_NO_RULE);
 }
 
 void

@@ -9,6 +9,9 @@
 
 #include "agent/io/api_call.h"
 
+/* What a 404 says where the path is right. */
+#define API_NO_RULE "no-rule error"
+
 void api_rules_post(const struct api_call *call, struct api_answer *answer);
 void api_rules_get_all(const struct api_call *call, struct api_answer *answer);
 

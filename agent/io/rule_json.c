@@ -468,3 +468,14 @@ rule_json_keep(struct rule *rule)
 	json_decref(entry);
 	return rule->text != NULL;
 }
+
+json_t *
+rule_json_arguments(const struct rule *rule)
+{
+	json_t *entry = json_loads(rule->document, 0, NULL);
+	json_t *arguments =
+		json_incref(json_object_get(entry, "serviceArguments"));
+
+	json_decref(entry);
+	return arguments;
+}

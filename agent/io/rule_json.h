@@ -76,4 +76,10 @@ MUST_CHECK json_t *rule_json_write(const struct rule *rule,
 				   const struct pool *pool,
 				   uint32_t request_buffer_kib);
 
+/*
+ * Its serviceArguments without the settings. The caller owns them; NULL
+ * without memory.
+ */
+MUST_CHECK json_t *rule_json_arguments(const struct rule *rule);
+
 #endif
