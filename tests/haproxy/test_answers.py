@@ -96,7 +96,7 @@ class Refusals(StackCase):
 
 
 class Maintenance(StackCase):
-    SERVICES = 8
+    SERVICES = 12
 
     def enter(self):
         self.stack.must("PUT", "/netlox/v1/maintenance", {"enabled": True})
@@ -135,6 +135,38 @@ class Maintenance(StackCase):
         self.leave()
         self.assertEqual(200, self.ask(pool).status)
         self.assertEqual(2, self.received())
+
+    def status(self):
+        return self.stack.must("GET", "/netlox/v1/maintenance")
+
+    def test_what_it_says_while_requests_run(self):
+        """308, 310, 311, 319: that it refuses, and how many execute in all
+        gated pools together."""
+        pools = [self.pool(fc_max_outstanding=6), self.pool(fc_mode="observe"),
+                 self.pool(fc_max_outstanding=1, fc_max_queue_depth=4,
+                           fc_max_queue_wait_ms=9000)]
+        held = [conn for i, (pool, count) in enumerate(zip(pools, (5, 2, 1)))
+                for conn in self.hold(pool, count, nonce=f"p{i}-")]
+        waiter, = self.queue(pools[2], 1)
+        self.assertEqual((8, False), (
+            self.status()["in_flight_requests"],
+            self.status()["refusing_new_inference"]))
+        self.enter()
+        status = self.status()
+        self.assertEqual(("maintenance", True, True, 8), (
+            status["state"], status["refusing_new_inference"],
+            status["refusing_new_config"], status["in_flight_requests"]))
+        self.assert_refused(waiter.receive(), 503, "admission_drained")
+        self.stack.release_all()
+        self.assertEqual([200] * 8, [conn.receive().status for conn in held])
+        until(lambda: "in_flight_requests" not in self.status(),
+              "the last has ended")
+        self.assertTrue(self.status()["refusing_new_inference"])
+        self.leave()
+        status = self.status()
+        self.assertEqual(("active", False), (
+            status["state"], status["refusing_new_inference"]))
+        self.assertEqual(200, self.ask(pools[0]).status)
 
     def test_http_2_is_told_on_the_stream(self):
         """284."""

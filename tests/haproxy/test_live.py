@@ -8,7 +8,7 @@ from client import chat
 
 
 class Live(StackCase):
-    SERVICES = 14
+    SERVICES = 20
 
     def full_pool(self, waiting=4, **arguments):
         """Two execute and, each in a moment to hold its unit, q0, q1, …
@@ -70,6 +70,32 @@ class Live(StackCase):
         self.until_received(6)
         self.finish(self.held + self.waiters)
 
+    def test_a_raised_endpoint_ceiling_frees_those_whom_it_held(self):
+        """103: 1 to 2 on each of two engines, with four waiting."""
+        pool = self.pool(fc_ep_max_inflight=1, fc_max_queue_depth=8,
+                         fc_max_queue_wait_ms=20000)
+        held = self.hold(pool, 2)
+        waiters = self.queue(pool, 4, hold=1)
+        self.replace(pool, fc_ep_max_inflight=2)
+        pool.until(inflight=4, queued=2, timeout=1.5)
+        self.until_received(4)
+        self.finish(held + waiters[:2])
+        self.until_received(6)
+        self.finish(waiters[2:])
+
+    def test_the_same_rule_again_changes_nothing(self):
+        """145: who executes, who waits and the counts."""
+        pool = self.full_pool()
+        self.change(pool, **pool.arguments, fc_mode="enforce")
+        self.assertEqual([2, 4], [pool.inflight(), pool.queued()])
+        self.assertEqual([2, 4, 0], pool.decisions("admitted", "queued",
+                                                   "drained"))
+        self.finish(self.held)
+        self.until_received(4)
+        self.finish(self.waiters[:2])
+        self.until_received(6)
+        self.finish(self.waiters[2:])
+
     def test_a_lowered_ceiling_spares_those_who_execute(self):
         """104, 91: newcomers are refused until there is room below it."""
         pool = self.pool(fc_max_outstanding=8)
@@ -120,6 +146,36 @@ class Live(StackCase):
         self.assertEqual(200, self.ask(pool).status)
         pool.until(inflight=0)
         self.assertEqual(1, pool.decisions("admitted"))
+
+    def test_what_is_no_setting_must_be_repeated(self):
+        """109: what was set and is then left out counts as a change."""
+        for member, value in (("inactiveTimeOut", 60), ("sel", 2),
+                              ("name", "pool")):
+            with self.subTest(member):
+                self.stack.reset_engines()
+                pool = self.full_pool(**{member: value})
+                self.change(pool, **{member: value}, fc_max_queue_depth=9)
+                self.assertEqual([2, 4], [pool.inflight(), pool.queued()])
+                self.change(pool)
+                for conn in self.waiters:
+                    self.assert_refused(conn.receive(), 503,
+                                        "admission_drained")
+                self.assertEqual(0, pool.get("decisions_total"))
+                self.assertEqual(9, self.stack.effective(
+                    pool.port)["queue_depth"])
+                self.finish(self.held)
+
+    def test_an_ai_service_that_is_none_any_more(self):
+        """109, 89: sse_mode left out; who waits is told, and the next passes
+        ungated."""
+        pool = self.full_pool()
+        self.change(pool, sse_mode=False)
+        for conn in self.waiters:
+            self.assert_refused(conn.receive(), 503, "admission_drained")
+        self.assertIsNone(pool.get("mode"))
+        self.assertIsNone(self.stack.effective(pool.port))
+        self.assertEqual(200, self.ask(pool).status)
+        self.finish(self.held)
 
     def test_the_api_answers_while_the_queue_is_full(self):
         """337."""

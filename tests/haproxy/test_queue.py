@@ -136,7 +136,7 @@ class Queue(StackCase):
         self.assertEqual(0, self.received("late"))
 
     def test_a_waiter_that_an_endpoint_holds_up_runs_when_it_can(self):
-        """103: at once when that endpoint's unit comes back."""
+        """159: at once when that endpoint's unit comes back."""
         pool = self.pool(fc_ep_max_inflight=1, fc_max_queue_depth=8,
                          fc_max_queue_wait_ms=9000)
         self.hold(pool, 2)
