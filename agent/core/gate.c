@@ -283,8 +283,7 @@ enforce(const struct decision *d)
 	/* 4. Its tenant holds its share. */
 	if (is_over(d) && !may_borrow(p))
 		return queue_or_refuse(d, REASON_TENANT_SHARE, pool_ceiling(p));
-	/* 5. A waiter could run before it: one whose tenant is under its share.
-	 */
+	/* 5. A waiter could run before it, since its share lets it. */
 	if (queue_head(&p->queue) != NULL)
 		return queue_or_refuse(d, REASON_CAPACITY_SHED,
 				       ceiling_in_the_way(p));
@@ -370,12 +369,11 @@ move_waiter(const struct decision *d, struct request *older)
 		return give_up(d, older);
 	newer->state = REQUEST_WAITING;
 	newer->pool = older->pool;
-	newer->tenant = older->tenant;
 	newer->tenant_key = older->tenant_key;
 	newer->since = older->since;
 	newer->streamed = d->ask->streamed;
 	newer->waited = true;
-	queue_replace(&newer->pool->queue, older, newer);
+	queue_replace(older, newer);
 	wheel_drop(d->g->wheel, &older->deadline);
 	wheel_set(d->g->wheel, &newer->deadline, older->deadline.deadline);
 	wait_on_peer(newer, &d->ask->asker);

@@ -164,9 +164,9 @@ gate_cancel_waiter(struct gate *g, struct request *r)
 	ledger_remove(g->ledger, r);
 }
 
-/* False where nobody who waits can run. */
+/* Its turn: it runs or ends. False where it, and so everybody, waits on. */
 static bool
-wake_next(struct gate *g, struct pool *p, struct request *next, usec_t now)
+take_turn(struct gate *g, struct pool *p, struct request *next, usec_t now)
 {
 	bool enforced = pool_mode(p) == MODE_ENFORCE;
 	struct placement at;
@@ -181,8 +181,8 @@ wake_next(struct gate *g, struct pool *p, struct request *next, usec_t now)
 	case PICK_NONE_ELIGIBLE:
 		if (!enforced)
 			break;
-		gate_end_waiters(g, p, REASON_NO_HEALTHY_CAPACITY, now);
-		return false;
+		gate_refuse_waiter(g, next, REASON_NO_HEALTHY_CAPACITY, now);
+		return true;
 	case PICK_ALL_FULL:
 		if (enforced)
 			return false;
@@ -200,7 +200,7 @@ gate_wake(struct gate *g, struct pool *p, usec_t now)
 	struct request *next;
 
 	while ((next = pool_next_waiter(p)) != NULL)
-		if (!wake_next(g, p, next, now))
+		if (!take_turn(g, p, next, now))
 			return;
 }
 

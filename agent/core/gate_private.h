@@ -34,7 +34,8 @@ void gate_cancel_waiter(struct gate *g, struct request *r);
 
 /*
  * Lets every waiter run that can, in turn: the one place where a turn is
- * handed over. Call it whenever a unit, a ceiling or an endpoint was freed.
+ * handed over. Whose turn comes while no endpoint is eligible ends. Call it
+ * whenever a unit, a ceiling, a share or an endpoint changed.
  */
 void gate_wake(struct gate *g, struct pool *p, usec_t now);
 

@@ -52,7 +52,7 @@ sink(struct queue_heads *h, size_t place, const struct tenant *tenant)
 	return place;
 }
 
-/* Where it belongs, from a place that is free. */
+/* Puts it where it belongs, from a place that is free. */
 static void
 settle(struct queue_heads *h, size_t place, struct tenant *tenant)
 {
@@ -134,18 +134,17 @@ queue_leave(struct queue *q, struct request *r)
 
 	assert(q->len > 0 && tenant->waiting > 0);
 	q->len--;
+	TAILQ_REMOVE(&tenant->line, r, queued);
 	if (--tenant->waiting == 0)
 		withdraw(q, tenant);
-	TAILQ_REMOVE(&tenant->line, r, queued);
-	if (was_head && tenant->waiting > 0)
+	else if (was_head)
 		settle(heads_of(q, tenant), tenant->place, tenant);
 }
 
 void
-queue_replace(struct queue *q, struct request *older, struct request *newer)
+queue_replace(struct request *older, struct request *newer)
 {
-	(void)q;
-	assert(newer->tenant == older->tenant);
+	newer->tenant = older->tenant;
 	newer->turn = older->turn;
 	TAILQ_INSERT_BEFORE(older, newer, queued);
 	TAILQ_REMOVE(&older->tenant->line, older, queued);

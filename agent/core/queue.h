@@ -51,9 +51,8 @@ void queue_rejoin(struct queue *q, struct request *r);
 /* r must be waiting in q. */
 void queue_leave(struct queue *q, struct request *r);
 
-/* newer, whose tenant is that of older, takes its place; older leaves. */
-void queue_replace(struct queue *q, struct request *older,
-		   struct request *newer);
+/* newer takes the place of older, which leaves. */
+void queue_replace(struct request *older, struct request *newer);
 
 /* To be called when the units of a tenant have changed. */
 void queue_review(struct queue *q, struct tenant *tenant);

@@ -7,9 +7,9 @@
  * (rows 238 to 264).
  *
  * A tenant is a digest of its name; no name is a name too. The table has room
- * for TENANTS_MAX that hold something; all beyond share one last slot. A slot
- * whose tenant holds nothing is free. Without a share everybody is in the
- * last slot, and nothing is bounded.
+ * for TENANTS_MAX that hold something; all beyond share one last slot, and
+ * who is placed there stays there. A slot whose tenant holds nothing is free.
+ * Without a share everybody is in the last slot, and nothing is bounded.
  */
 
 #include <stdbool.h>

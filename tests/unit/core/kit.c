@@ -315,7 +315,8 @@ read_question_text(struct question *q, char *word)
 
 		if (value == NULL)
 			continue;
-		*fields[i].field = text_of(value);
+		*fields[i].field =
+			text_of(strcmp(value, "*") == 0 ? q->id : value);
 		return true;
 	}
 	return false;

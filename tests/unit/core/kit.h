@@ -60,6 +60,7 @@ struct question {
 /*
  * "ID words": method=POST path=/v1/chat/completions http=1 streamed leg=prefill
  * tenant= waited_ms=0 pool= vip=127.0.0.1 port=8080 host= model= peer=0 as=
+ * A text that is * is the id itself.
  */
 void kit_question(struct question *q, const char *line);
 

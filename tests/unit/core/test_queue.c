@@ -70,8 +70,8 @@ who_takes_a_place_has_that_place(void **state)
 	queue_join(&q, &a);
 	queue_join(&q, &b);
 	queue_join(&q, &c);
-	queue_replace(&q, &b, &d);
-	queue_replace(&q, &a, &e);
+	queue_replace(&b, &d);
+	queue_replace(&a, &e);
 	assert_int_equal(q.len, 3);
 	assert_ptr_equal(queue_head(&q), &e);
 	queue_leave(&q, &e);
