@@ -75,14 +75,14 @@ class StackCase(unittest.TestCase):
         """One request on a connection of its own: its answer."""
         return client.request(pool.port, request or chat())
 
-    def hold(self, pool, count, nonce="h"):
+    def hold(self, pool, count, nonce="h", **wishes):
         """Requests that execute until they are let go, as h0, h1, …"""
         conns = []
         before = pool.inflight()
         received = self.received()
         for i in range(count):
             conn = self.connect(pool)
-            conn.send(chat(nonce=f"{nonce}{i}", hold=1))
+            conn.send(chat(nonce=f"{nonce}{i}", hold=1, **wishes))
             conns.append(conn)
         pool.until(inflight=before + count)
         self.until_received(received + count)

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy of the shipped configuration, which comes before the gate."""
 
-import base64
 import hashlib
 import hmac
 import json
-import pathlib
-import subprocess
-import tempfile
 import time
 import unittest
 
 from case import REFUSAL_HEADERS, StackCase
 from client import Request, chat
+from signed import Signer, base64url
 
 BEARER = "Authorization"
 
@@ -102,38 +99,17 @@ class Rate(Policy):
         self.assertEqual(200, self.ask(pool).status)
 
 
-def base64url(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
 class Jwt(Policy):
     SERVICES = 1
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.key = pathlib.Path(folder.name) / "key.pem"
-        cls.public = pathlib.Path(folder.name) / "public.pem"
-        cls.openssl("genpkey", "-algorithm", "RSA", "-out", cls.key)
-        cls.openssl("pkey", "-in", cls.key, "-pubout", "-out", cls.public)
-        cls.OPTIONS = {"haproxy_env": {"ADMISSION_JWT_KEY": str(cls.public)}}
+        cls.signer = Signer(cls)
+        cls.OPTIONS = {"haproxy_env": cls.signer.haproxy_env}
         super().setUpClass()
 
-    @staticmethod
-    def openssl(*arguments, given=None):
-        return subprocess.run(["openssl", *map(str, arguments)], check=True,
-                              input=given, capture_output=True).stdout
-
-    def sign(self, text):
-        return self.openssl("dgst", "-sha256", "-sign", self.key,
-                            given=text.encode())
-
     def token(self, signed=None, alg="RS256", **claims):
-        claims = {"tenant": "acme", "exp": int(time.time()) + 60, **claims}
-        text = ".".join(base64url(json.dumps(part).encode())
-                        for part in ({"alg": alg, "typ": "JWT"}, claims))
-        return f"{text}.{base64url((signed or self.sign)(text))}"
+        return self.signer.token(signed, alg, **claims)
 
     def test_only_a_token_that_is_signed_and_in_time_is_let_in(self):
         """9: not one by the public key as a secret, none that is unsigned,
@@ -150,7 +126,7 @@ class Jwt(Policy):
             "changed": f"{head}.{changed}.{signature}",
             "unsigned": self.token(lambda text: b"", alg="none"),
             "by the public key": self.token(
-                lambda text: hmac.digest(self.public.read_bytes(),
+                lambda text: hmac.digest(self.signer.public.read_bytes(),
                                          text.encode(), hashlib.sha256),
                 alg="HS256"),
             "run out": self.token(exp=int(time.time()) - 1),
