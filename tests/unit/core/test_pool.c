@@ -203,7 +203,6 @@ the_service_has_room_below_its_ceiling(void **state)
 	end(p);
 }
 
-/* Interface 6.13. */
 /* Rows 177, 178. */
 static void
 only_who_enforces_has_a_queue(void **state)
@@ -245,6 +244,187 @@ a_unit_without_an_endpoint_is_the_services_alone(void **state)
 	pool_give_back(p, r);
 	free(r);
 	assert_int_equal(p->units, 0);
+	end(p);
+}
+
+static void
+configure(struct pool *p, const char *words)
+{
+	struct rule *rule = kit_rule(words);
+	const struct settings_env env = { 0 };
+
+	pool_configure(p, &rule->declared, &env);
+	rule_free(&rule);
+}
+
+static struct request *
+of_tenant(struct pool *p, uint64_t key)
+{
+	struct request *r = kit_request();
+
+	r->tenant_key = key;
+	r->tenant = tenants_slot(&p->tenants, key);
+	return r;
+}
+
+static void
+take_for(struct pool *p, struct endpoint *e, uint64_t key)
+{
+	pool_take(p, &(struct placement){ .endpoint = e }, of_tenant(p, key));
+}
+
+static void
+wait_for(struct pool *p, uint64_t key)
+{
+	queue_join(&p->queue, of_tenant(p, key));
+}
+
+static void
+assert_slot(struct pool *p, uint64_t key, uint32_t units, uint32_t waiting)
+{
+	const struct tenant *tenant = tenants_slot(&p->tenants, key);
+
+	assert_int_equal(tenant->units, units);
+	assert_int_equal(tenant->waiting, waiting);
+}
+
+static void
+leave(struct pool *p, struct request *r)
+{
+	queue_leave(&p->queue, r);
+	free(r);
+}
+
+static void
+end_all(struct pool *p)
+{
+	struct request *r;
+
+	while ((r = queue_oldest(&p->queue)) != NULL)
+		leave(p, r);
+	while ((r = TAILQ_FIRST(&p->elsewhere)) != NULL) {
+		pool_give_back(p, r);
+		free(r);
+	}
+	end(p);
+}
+
+#define CEILING "mode=enforce max_outstanding=8 queue_depth=8 "
+
+/* Interface 6.9. */
+static void
+a_share_that_begins_or_ends_moves_all_to_their_slots(void **state)
+{
+	struct pool *p = made(CEILING);
+
+	(void)state;
+	take_for(p, &p->endpoints[0], 1);
+	take_for(p, &p->endpoints[0], 2);
+	take_for(p, NULL, 1);
+	wait_for(p, 1);
+	wait_for(p, 3);
+	wait_for(p, 3);
+	assert_slot(p, 0, 3, 3);
+
+	configure(p, CEILING "tenant_max_share_pct=25");
+	assert_slot(p, 1, 2, 1);
+	assert_slot(p, 2, 1, 0);
+	assert_slot(p, 3, 0, 2);
+	assert_int_equal(p->tenants.last.units, 0);
+	assert_int_equal(pool_next_waiter(p)->tenant_key, 3);
+	assert_int_equal(queue_oldest(&p->queue)->tenant_key, 1);
+
+	/* Another share moves nobody, and binds at once. */
+	configure(p, CEILING "tenant_max_share_pct=50");
+	assert_slot(p, 1, 2, 1);
+	assert_int_equal(pool_next_waiter(p)->tenant_key, 1);
+	assert_int_equal(p->tenants.queue_bound, 4);
+
+	configure(p, CEILING);
+	assert_slot(p, 0, 3, 3);
+	assert_int_equal(pool_next_waiter(p)->tenant_key, 1);
+	end_all(p);
+}
+
+/* In turn and in one place each, however many there are. */
+static void
+more_tenants_than_slots_are_moved_to_the_last(void **state)
+{
+	struct pool *p = made(CEILING);
+	uint64_t last = 0;
+
+	(void)state;
+	for (uint64_t key = 0; key < 90; key++) {
+		take_for(p, &p->endpoints[0], key);
+		wait_for(p, 89 - key);
+	}
+	configure(p, CEILING "tenant_max_share_pct=99");
+	assert_int_equal(tenants_active(&p->tenants), 65);
+	assert_int_equal(p->tenants.last.units, 26);
+	assert_int_equal(p->tenants.last.waiting, 26);
+	for (uint64_t key = 0; key < 64; key++)
+		assert_slot(p, key, 1, 1);
+	while (queue_oldest(&p->queue) != NULL) {
+		struct request *r = queue_oldest(&p->queue);
+
+		assert_int_equal(r->tenant_key, 89 - last);
+		last++;
+		leave(p, r);
+	}
+	configure(p, CEILING);
+	assert_slot(p, 0, 90, 0);
+	end_all(p);
+}
+
+/* A bound is for who is refused by it: observe lets all by. */
+static void
+a_share_binds_waiters_only_where_it_is_enforced(void **state)
+{
+	struct pool *p = made(CEILING "tenant_max_share_pct=25");
+
+	(void)state;
+	take_for(p, &p->endpoints[0], 1);
+	take_for(p, &p->endpoints[0], 1);
+	wait_for(p, 1);
+	assert_null(pool_next_waiter(p));
+	configure(p, CEILING "tenant_max_share_pct=25 tenant_borrow=on");
+	assert_non_null(pool_next_waiter(p));
+	configure(p, CEILING "tenant_max_share_pct=25");
+	assert_null(pool_next_waiter(p));
+	configure(p, "mode=observe max_outstanding=8 tenant_max_share_pct=25");
+	assert_non_null(pool_next_waiter(p));
+	assert_int_equal(tenants_active(&p->tenants), 1);
+	assert_int_equal(p->tenants.unit_bound, 2);
+	configure(p, "mode=off max_outstanding=8 tenant_max_share_pct=25");
+	assert_non_null(pool_next_waiter(p));
+	assert_int_equal(tenants_active(&p->tenants), 0);
+	end_all(p);
+}
+
+/* Interface 6.12: it takes what its role is, and nothing of anybody's share. */
+static void
+a_leg_holds_no_unit_of_the_service(void **state)
+{
+	struct pool *p = made("pd max_outstanding=4 tenant_max_share_pct=25 "
+			      "mode=enforce endpoints=10.0.0.1:1@prefill,"
+			      "10.0.0.2:1@decode");
+	struct request *r = kit_request();
+	struct placement at;
+
+	(void)state;
+	assert_int_equal(pool_place(p, ROLE_PREFILL, &at), PICK_FOUND);
+	assert_ptr_equal(at.endpoint, &p->endpoints[0]);
+	assert_null(at.prefill);
+	pool_take(p, &at, r);
+	assert_int_equal(p->executing, 1);
+	assert_int_equal(p->units, 0);
+	assert_int_equal(p->endpoints[0].units, 1);
+	assert_int_equal(p->endpoints[0].beside, 0);
+	assert_int_equal(tenants_active(&p->tenants), 0);
+	configure(p, "pd mode=enforce");
+	pool_give_back(p, r);
+	free(r);
+	assert_int_equal(p->endpoints[0].units, 0);
 	end(p);
 }
 
@@ -432,6 +612,12 @@ main(void)
 		cmocka_unit_test(only_who_enforces_has_a_queue),
 		cmocka_unit_test(
 			a_unit_without_an_endpoint_is_the_services_alone),
+		cmocka_unit_test(
+			a_share_that_begins_or_ends_moves_all_to_their_slots),
+		cmocka_unit_test(more_tenants_than_slots_are_moved_to_the_last),
+		cmocka_unit_test(
+			a_share_binds_waiters_only_where_it_is_enforced),
+		cmocka_unit_test(a_leg_holds_no_unit_of_the_service),
 		cmocka_unit_test(
 			retry_after_is_the_mean_wait_rounded_up_within_1_to_30),
 		cmocka_unit_test(the_label_is_the_key_without_its_address),
