@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/api_call.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -133,13 +134,34 @@ api_call_query(const struct api_call *call, const char *name)
 	return find(call->query, call->query_count, name);
 }
 
+/*
+ * Into a buffer of the right size from the start: json_dumps() loses a name
+ * where its own cannot grow, and says nothing.
+ */
+static char *
+dump(const json_t *json, size_t *len)
+{
+	size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
+	char *text = size > 0 ? malloc(size + 1) : NULL;
+
+	*len = 0;
+	if (text == NULL)
+		return NULL;
+	if (json_dumpb(json, text, size, JSON_COMPACT) != size) {
+		free(text);
+		return NULL;
+	}
+	text[size] = '\0';
+	*len = size;
+	return text;
+}
+
 void
 api_answer_json(struct api_answer *answer, unsigned status, json_t *json)
 {
 	answer->status = status;
 	answer->type = "application/json";
-	answer->body = json_dumps(json, JSON_COMPACT);
-	answer->len = answer->body == NULL ? 0 : strlen(answer->body);
+	answer->body = dump(json, &answer->len);
 	json_decref(json);
 }
 

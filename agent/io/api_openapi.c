@@ -214,12 +214,24 @@ add_responses(json_t *object, const struct api_route *route)
 /* ---- the operation ---- */
 
 static bool
+add_properties(json_t *operation, const struct api_route *route)
+{
+	return (route->type == NULL ||
+		json_object_set_new(operation, "produces",
+				    json_pack("[s]", route->type)) == 0) &&
+	       (!route->changes ||
+		json_object_set_new(operation, "security",
+				    json_pack("[{s:[]}]", "bearer")) == 0);
+}
+
+static bool
 fill(json_t *operation, const struct api_route *route)
 {
 	json_t *parameters = json_object_get(operation, "parameters");
 	json_t *answers = json_object_get(operation, "responses");
 
-	return operation != NULL && add_parts(parameters, route->pattern) &&
+	return operation != NULL && add_properties(operation, route) &&
+	       add_parts(parameters, route->pattern) &&
 	       add_queries(parameters, route) &&
 	       add_body(parameters, route->body) &&
 	       add_responses(answers, route);
@@ -250,14 +262,9 @@ place(json_t *paths, const struct api_route *route, json_t *operation)
 static bool
 add_operation(json_t *paths, const struct api_route *route)
 {
-	json_t *produces =
-		route->type != NULL ? json_pack("[s]", route->type) : NULL;
-	json_t *security =
-		route->changes ? json_pack("[{s:[]}]", "bearer") : NULL;
 	json_t *operation =
-		json_pack("{s:s, s:o*, s:o*, s:[], s:{}}", "summary",
-			  route->summary, "produces", produces, "security",
-			  security, "parameters", "responses");
+		json_pack("{s:s, s:[], s:{}}", "summary", route->summary,
+			  "parameters", "responses");
 
 	if (fill(operation, route))
 		return place(paths, route, operation);

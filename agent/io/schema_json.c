@@ -31,11 +31,33 @@ schema_words(const char *const *words)
 
 /* ---- one member ---- */
 
+/* Takes both, of which each may be NULL for want of memory. */
+static json_t *
+with(json_t *schema, const char *name, json_t *value)
+{
+	if (json_object_set_new(schema, name, value) == 0)
+		return schema;
+	json_decref(schema);
+	return NULL;
+}
+
+static json_t *
+with_text(json_t *schema, const char *name, const char *text)
+{
+	return text == NULL ? schema : with(schema, name, json_string(text));
+}
+
+static json_t *
+with_bound(json_t *schema, const char *name, uint32_t bound)
+{
+	return bound == 0 ? schema : with(schema, name, json_integer(bound));
+}
+
 static json_t *
 of_string(const struct member *member, bool open)
 {
 	if (!open)
-		return json_pack("{s:s, s:s*}", "type", "string", "format",
+		return with_text(json_pack("{s:s}", "type", "string"), "format",
 				 member->format);
 	return json_pack("{s:s, s:s, s:i, s:i}", "type", "string", "pattern",
 			 NO_CONTROLS, "minLength", (int)member->required,
@@ -59,22 +81,22 @@ of_word(const struct member *member, bool open)
 static json_t *
 of_number(const struct member *member)
 {
-	json_t *max = member->max > 0 ? json_integer(member->max) : NULL;
+	json_t *schema = json_pack("{s:s, s:I}", "type", "integer", "minimum",
+				   (json_int_t)member->min);
 
-	return json_pack("{s:s, s:I, s:o*}", "type", "integer", "minimum",
-			 (json_int_t)member->min, "maximum", max);
+	return with_bound(schema, "maximum", member->max);
 }
 
 static json_t *
 of_list(const struct member *member)
 {
-	json_t *max = member->max > 0 ? json_integer(member->max) : NULL;
-	json_t *items = member->of != NULL
-				? schema_ref(member->of)
-				: json_pack("{s:s*}", "type", member->format);
+	json_t *items = member->of != NULL ? schema_ref(member->of)
+					   : with_text(json_object(), "type",
+						       member->format);
+	json_t *schema =
+		json_pack("{s:s, s:o}", "type", "array", "items", items);
 
-	return json_pack("{s:s, s:o, s:o*}", "type", "array", "items", items,
-			 "maxItems", max);
+	return with_bound(schema, "maxItems", member->max);
 }
 
 static json_t *
@@ -123,13 +145,9 @@ schema_member(const struct member *member, bool open)
 	json_t *schema = of_kind(member, open);
 
 	/* Beside a reference nothing counts. */
-	if (schema == NULL || member->help == NULL ||
-	    json_object_get(schema, "$ref") != NULL ||
-	    json_object_set_new(schema, "description",
-				json_string(member->help)) == 0)
+	if (json_object_get(schema, "$ref") != NULL)
 		return schema;
-	json_decref(schema);
-	return NULL;
+	return with_text(schema, "description", member->help);
 }
 
 /* ---- an object ---- */
