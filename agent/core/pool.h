@@ -130,7 +130,8 @@ void pool_give_back(struct pool *p, struct request *r);
 
 /*
  * The waiter whose turn it is: the oldest of those whose tenant is under its
- * share and then, where shares may be borrowed, of all. NULL for none.
+ * share and then, where shares may be borrowed, the oldest of the tenant that
+ * holds the fewest units. NULL for none.
  */
 struct request *pool_next_waiter(const struct pool *p);
 

@@ -14,6 +14,15 @@ is_older(const struct tenant *a, const struct tenant *b)
 	return TAILQ_FIRST(&a->line)->turn < TAILQ_FIRST(&b->line)->turn;
 }
 
+/* Of one heap. */
+static bool
+is_before(const struct tenant *a, const struct tenant *b)
+{
+	if (a->over && a->units != b->units)
+		return a->units < b->units;
+	return is_older(a, b);
+}
+
 static void
 put_at(struct queue_heads *h, size_t place, struct tenant *tenant)
 {
@@ -27,7 +36,7 @@ rise(struct queue_heads *h, size_t place, const struct tenant *tenant)
 	while (place > 0) {
 		size_t above = (place - 1) / 2;
 
-		if (!is_older(tenant, h->tenant[above]))
+		if (!is_before(tenant, h->tenant[above]))
 			break;
 		put_at(h, place, h->tenant[above]);
 		place = above;
@@ -42,9 +51,9 @@ sink(struct queue_heads *h, size_t place, const struct tenant *tenant)
 
 	while ((below = 2 * place + 1) < h->len) {
 		if (below + 1 < h->len &&
-		    is_older(h->tenant[below + 1], h->tenant[below]))
+		    is_before(h->tenant[below + 1], h->tenant[below]))
 			below++;
-		if (!is_older(h->tenant[below], tenant))
+		if (!is_before(h->tenant[below], tenant))
 			break;
 		put_at(h, place, h->tenant[below]);
 		place = below;
@@ -153,8 +162,7 @@ queue_replace(struct request *older, struct request *newer)
 void
 queue_review(struct queue *q, struct tenant *tenant)
 {
-	if (tenant->waiting == 0 ||
-	    tenant->over == tenant_is_over(tenant, q->unit_bound))
+	if (tenant->waiting == 0)
 		return;
 	withdraw(q, tenant);
 	enter(q, tenant);
@@ -201,10 +209,13 @@ queue_borrower(const struct queue *q)
 struct request *
 queue_oldest(const struct queue *q)
 {
-	struct request *under = first(&q->under);
-	struct request *over = first(&q->over);
+	struct request *oldest = first(&q->under);
 
-	if (under == NULL || over == NULL)
-		return under != NULL ? under : over;
-	return under->turn < over->turn ? under : over;
+	for (size_t i = 0; i < q->over.len; i++) {
+		struct request *r = TAILQ_FIRST(&q->over.tenant[i]->line);
+
+		if (oldest == NULL || r->turn < oldest->turn)
+			oldest = r;
+	}
+	return oldest;
 }

@@ -4,8 +4,9 @@
 
 /*
  * Who waits on a pool: each tenant's waiters in line, first come first served,
- * and the tenants in the order of their oldest waiters, those that are over
- * their share apart. So the next one is found among the heads alone, and
+ * and the tenants in the order of their oldest waiters. Those that are over
+ * their share are apart, whoever holds the fewest units first, so that what is
+ * lent does not all go to one. The next one is found among the heads alone, and
  * whoever cannot run holds nobody up.
  *
  * The bound on the length is an argument, since a smaller depth binds
@@ -21,7 +22,7 @@
 
 struct request;
 
-/* Tenants, the one whose head has waited longest at the top of a heap. */
+/* Tenants, the one that is served first at the top of a heap. */
 struct queue_heads {
 	struct tenant *tenant[TENANTS_MAX + 1];
 	uint8_t len;
@@ -63,7 +64,8 @@ void queue_set_bound(struct queue *q, uint32_t unit_bound);
 /* Who is served next of those under their share, or NULL. */
 struct request *queue_head(const struct queue *q);
 
-/* The same of those that are over it. */
+/* The same of those that are over it: of whose tenant holds the fewest units.
+ */
 struct request *queue_borrower(const struct queue *q);
 
 /* Who has waited longest of all, or NULL. */
