@@ -2,6 +2,7 @@
 #include "agent/io/api_openapi.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -254,8 +255,7 @@ place(json_t *paths, const struct api_route *route, json_t *operation)
 		}
 	}
 	for (size_t i = 0; i <= len; i++)
-		name[i] =
-			method[i] >= 'A' ? (char)(method[i] - 'A' + 'a') : '\0';
+		name[i] = (char)tolower((unsigned char)method[i]);
 	return json_object_set_new(path, name, operation) == 0;
 }
 

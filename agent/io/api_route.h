@@ -17,22 +17,22 @@ typedef void (*api_handler_fn)(const struct api_call *call,
 			       struct api_answer *answer);
 
 struct api_route {
-	enum api_method method;
 	/* A part in braces stands for any one part, and is named as the member
 	 * of a rule that it means. */
 	const char *pattern;
 	api_handler_fn handler;
+	enum api_method method;
 	bool changes;       /* what the process does: not for everybody */
 	bool changes_rules; /* refused while maintenance freezes them */
 
 	/* For its description only. */
+	bool refused; /* whoever asks */
+	bool unready; /* 503, with the same answer, while not ready */
 	const char *summary;
 	const char *query[API_ROUTE_QUERY_MAX]; /* members of a rule, too */
 	const struct members *body;             /* NULL: it takes none */
 	const struct members *answer;           /* NULL: text */
 	const char *type;                       /* NULL: JSON */
-	bool refused;                           /* whoever asks */
-	bool unready; /* 503, with the same answer, while not ready */
 };
 
 extern const struct api_route api_routes[];
