@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "agent/io/api_call.h"
 #include "agent/io/api_route.h"
@@ -25,20 +26,26 @@
 #define LOG_LINE_MAX 256
 #define BODY_FIRST_BYTES 4096
 
+TAILQ_HEAD(exchanges, exchange);
+
 struct api {
 	struct MHD_Daemon *daemon; /* owned */
 	struct event *readable;    /* owned; on the daemon's epoll */
 	struct event *timer;       /* owned; for its idle connections */
+	struct event *run;         /* owned; runs it, behind the turn */
 	struct listener *listener; /* owned */
 	struct api_options options;
 	struct api_writes writes;
 	size_t suspended; /* connections whose write was not answered at once */
+	struct exchanges waiting; /* whole, but one is served in a run */
+	bool served;              /* one was, in this run */
 	bool ready;
 	usec_t now; /* while the daemon runs */
 };
 
 /* One HTTP request while it arrives, and while its write is under way. */
 struct exchange {
+	TAILQ_ENTRY(exchange) link;        /* while it waits */
 	struct MHD_Connection *connection; /* borrowed */
 	struct api_call call;
 	struct api_write write; /* its answer, also that of a read */
@@ -228,12 +235,41 @@ serve(struct api *api, struct exchange *e, const char *method)
 	return true;
 }
 
-/* Until its write is answered the connection is left alone. */
+static void
+let_wait(struct api *api, struct exchange *e)
+{
+	TAILQ_INSERT_TAIL(&api->waiting, e, link);
+	MHD_suspend_connection(e->connection);
+}
+
+/* The daemon deals with whom it resumes before it looks for others. */
+static void
+call_next(struct api *api)
+{
+	struct exchange *e = TAILQ_FIRST(&api->waiting);
+
+	if (e == NULL)
+		return;
+	TAILQ_REMOVE(&api->waiting, e, link);
+	MHD_resume_connection(e->connection);
+}
+
+/*
+ * Until it has its turn, and again until its write is answered, the connection
+ * is left alone. Once it goes on, it is here again.
+ */
 static enum MHD_Result
 serve_or_suspend(struct api *api, struct exchange *e, const char *method)
 {
-	/* Once it goes on, it is here again. */
-	if (e->suspended || serve(api, e, method))
+	if (e->suspended)
+		return send_answer(e->connection, &e->write.answer);
+	/* However many come at once, a decision waits for one of them. */
+	if (api->served) {
+		let_wait(api, e);
+		return MHD_YES;
+	}
+	api->served = true;
+	if (serve(api, e, method))
 		return send_answer(e->connection, &e->write.answer);
 	e->suspended = true;
 	api->suspended++;
@@ -309,26 +345,52 @@ mind_the_limit(struct api *api)
 		listener_stop(api->listener, full);
 }
 
-/* Runs the daemon on what is ready and asks when it wants to run again. */
+/*
+ * When the daemon wants to run again. A timer that is over at once lets the
+ * loop look at the other sockets before.
+ */
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+set_timer(struct api *api)
 {
-	struct api *api = arg;
-	MHD_UNSIGNED_LONG_LONG msec;
+	MHD_UNSIGNED_LONG_LONG msec = 0;
 	struct timeval after;
 
-	(void)fd;
-	(void)what;
-	api->now = turn_enter(api->options.turn);
-	MHD_run(api->daemon);
-	mind_the_limit(api);
-	if (MHD_get_timeout(api->daemon, &msec) != MHD_YES) {
+	if (TAILQ_EMPTY(&api->waiting) &&
+	    MHD_get_timeout(api->daemon, &msec) != MHD_YES) {
 		event_del(api->timer);
 		return;
 	}
 	after.tv_sec = (time_t)(msec / 1000);
 	after.tv_usec = (suseconds_t)(msec % 1000 * 1000);
 	event_add(api->timer, &after);
+}
+
+/* Runs the daemon on what is ready. */
+static void
+on_run(evutil_socket_t fd, short what, void *arg)
+{
+	struct api *api = arg;
+
+	(void)fd;
+	(void)what;
+	api->now = turn_enter(api->options.turn);
+	api->served = false;
+	call_next(api);
+	MHD_run(api->daemon);
+	mind_the_limit(api);
+	set_timer(api);
+}
+
+/* Decisions of this turn leave before: their answers are at its end. */
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct api *api = arg;
+
+	(void)fd;
+	(void)what;
+	turn_enter(api->options.turn);
+	event_active(api->run, EV_TIMEOUT, 0);
 }
 
 static void
@@ -385,7 +447,8 @@ join_loop(struct api *api, struct event_base *base, int listener)
 	api->readable = event_new(base, info->epoll_fd, EV_READ | EV_PERSIST,
 				  on_event, api);
 	api->timer = event_new(base, -1, 0, on_event, api);
-	if (api->readable == NULL || api->timer == NULL ||
+	api->run = event_new(base, -1, 0, on_run, api);
+	if (api->readable == NULL || api->timer == NULL || api->run == NULL ||
 	    event_add(api->readable, NULL) != 0)
 		return false;
 	/* Last, for then nothing fails that would have to give it back. */
@@ -402,6 +465,7 @@ api_open(struct event_base *base, int listener,
 	if (api == NULL)
 		return NULL;
 	api->options = *options;
+	TAILQ_INIT(&api->waiting);
 	api_writes_init(&api->writes, options->gate, options->turn,
 			options->disk, on_answered);
 	api->daemon = start(api);
@@ -421,9 +485,13 @@ api_close(struct api **api)
 	if (a == NULL)
 		return;
 	listener_close(&a->listener);
+	free_event(a->run);
 	free_event(a->timer);
 	free_event(a->readable);
 	api_writes_fini(&a->writes);
+	/* A connection that is suspended cannot be closed. */
+	while (!TAILQ_EMPTY(&a->waiting))
+		call_next(a);
 	if (a->daemon != NULL)
 		MHD_stop_daemon(a->daemon);
 	free(a);

@@ -627,6 +627,104 @@ who_finds_no_room_waits(void **state)
 		close(idle[i]);
 }
 
+#define AT_ONCE 20
+
+/* A write of each, all of them there before the loop turns. */
+static void
+write_at_once(struct fixture *f, int fds[AT_ONCE])
+{
+	for (int i = 0; i < AT_ONCE; i++) {
+		char body[512], request[1024];
+
+		snprintf(body, sizeof(body),
+			 "{\"serviceArguments\":{\"externalIP\":\"192.0.2.10\","
+			 "\"port\":%d,\"protocol\":\"tcp\"}," ENDPOINTS "}",
+			 8000 + i);
+		snprintf(request, sizeof(request),
+			 "POST " RULES " HTTP/1.1\r\nHost: agent\r\n"
+			 "Content-Length: %zu\r\n\r\n%s",
+			 strlen(body), body);
+		fds[i] = connect_to(f);
+		assert_int_equal(send(fds[i], request, strlen(request), 0),
+				 strlen(request));
+	}
+}
+
+struct rules_seen {
+	const struct gate *gate;
+	size_t before, most; /* rules, and those more of one turn */
+};
+
+static void
+see_rules(void *arg, usec_t now)
+{
+	struct rules_seen *seen = arg;
+	size_t more = seen->gate->rules.len - seen->before;
+
+	(void)now;
+	if (more > seen->most)
+		seen->most = more;
+	seen->before = seen->gate->rules.len;
+}
+
+/* So that a decision waits for one of them, not for all. */
+static void
+calls_at_once_are_served_one_a_turn(void **state)
+{
+	struct fixture *f = *state;
+	struct rules_seen seen = { .gate = f->gate };
+	int fds[AT_ONCE];
+
+	turn_last(f->turn, see_rules, &seen);
+	write_at_once(f, fds);
+	run_out(f);
+	assert_int_equal(f->gate->rules.len, AT_ONCE);
+	assert_int_equal(seen.most, 1);
+	for (int i = 0; i < AT_ONCE; i++) {
+		assert_true(is_answered(fds[i]));
+		close(fds[i]);
+	}
+}
+
+/* Nobody is served before those who came earlier. */
+static void
+calls_are_served_in_their_order(void **state)
+{
+	struct fixture *f = *state;
+	int fds[AT_ONCE], late;
+
+	write_at_once(f, fds);
+	while (f->gate->rules.len == 0)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	late = connect_to(f);
+	send_health_call(late);
+	while (!is_answered(late))
+		event_base_loop(f->base, EVLOOP_ONCE);
+	assert_int_equal(f->gate->rules.len, AT_ONCE);
+	close(late);
+	for (int i = 0; i < AT_ONCE; i++)
+		close(fds[i]);
+}
+
+static void
+close_ends_those_who_wait_for_their_turn(void **state)
+{
+	struct fixture *f = *state;
+	int fds[AT_ONCE];
+	char byte;
+
+	write_at_once(f, fds);
+	while (f->gate->rules.len == 0)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	api_close(&f->api);
+	assert_true(f->gate->rules.len < AT_ONCE);
+	for (int i = 0; i < AT_ONCE; i++) {
+		while (recv(fds[i], &byte, 1, 0) > 0)
+			;
+		close(fds[i]);
+	}
+}
+
 static void
 count_turn(void *arg, usec_t now)
 {
@@ -903,6 +1001,9 @@ main(void)
 		TEST(bodies_are_bounded),
 		TEST(one_connection_serves_many),
 		TEST(who_finds_no_room_waits),
+		TEST(calls_at_once_are_served_one_a_turn),
+		TEST(calls_are_served_in_their_order),
+		TEST(close_ends_those_who_wait_for_their_turn),
 		TEST(without_descriptors_it_waits_and_does_not_spin),
 		TEST(garbage_ends_its_connection),
 		TEST(changes_reach_those_who_wait),
