@@ -101,6 +101,17 @@ class CommandLineClient(AgentCase):
         self.assertFalse(entry.get("secondaryIPs"))
         self.assertFalse(entry.get("allowedSources"))
 
+    def test_capitals(self):
+        """Row 142: a member is the same in any case."""
+        body = self.body(BGP=True, Monitor=True, name="pool")
+        body["serviceArguments"]["SSE_Mode"] = True
+        del body["serviceArguments"]["sse_mode"]
+        self.send("POST", RULES, body)
+        arguments = self.agent.arguments()
+        self.assertEqual((True, True, True), tuple(
+            arguments[name] for name in ("bgp", "monitor", "sse_mode")))
+        self.assertFalse({"BGP", "Monitor", "SSE_Mode"} & arguments.keys())
+
     def test_prefill_and_decode(self):
         """Row 142: with roles and their ports."""
         body = self.body(sse_mode=False, pd_disagg_mode=True)
