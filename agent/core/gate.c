@@ -301,7 +301,7 @@ observe(const struct decision *d)
 	struct placement at;
 	enum pick pick = pool_place(d->p, d->ask->leg, &at);
 
-	if (d->tenant != NULL && is_over(d)) /* 4 */
+	if (d->tenant != NULL && is_over(d) && !may_borrow(d->p)) /* 4 */
 		gate_count(d->p, REASON_OBSERVE_WOULD_SHED);
 	if (d->tenant != NULL && !pool_has_room(d->p)) /* 6 */
 		count_would(d->p);
