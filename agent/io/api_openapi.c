@@ -2,7 +2,6 @@
 #include "agent/io/api_openapi.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -238,25 +237,29 @@ fill(json_t *operation, const struct api_route *route)
 	       add_responses(answers, route);
 }
 
-/* Takes operation, which may be NULL. */
+/* The one of that path, made where there is none; NULL without memory. */
+static json_t *
+item_of(json_t *paths, const char *pattern)
+{
+	if (json_object_get(paths, pattern) == NULL &&
+	    json_object_set_new(paths, pattern, json_object()) != 0)
+		return NULL;
+	return json_object_get(paths, pattern);
+}
+
+/* Takes operation. */
 static bool
 place(json_t *paths, const struct api_route *route, json_t *operation)
 {
-	json_t *path = json_object_get(paths, route->pattern);
 	const char *method = api_method_name(route->method);
 	char name[NAME_MAX_BYTES];
 	size_t len = strlen(method);
 
-	if (path == NULL) {
-		path = json_object();
-		if (json_object_set_new(paths, route->pattern, path) != 0) {
-			json_decref(operation);
-			return false;
-		}
-	}
-	for (size_t i = 0; i <= len; i++)
-		name[i] = (char)tolower((unsigned char)method[i]);
-	return json_object_set_new(path, name, operation) == 0;
+	for (size_t i = 0; i < len; i++)
+		name[i] = (char)(method[i] - 'A' + 'a');
+	name[len] = '\0';
+	return json_object_set_new(item_of(paths, route->pattern), name,
+				   operation) == 0;
 }
 
 static bool
