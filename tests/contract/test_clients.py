@@ -29,7 +29,7 @@ class Examples(AgentCase):
         return json.loads(done.stdout)
 
     def test_create_and_read_back(self):
-        """Rows 82, 84 and 85."""
+        """Rows 82, 84, 85 and 179."""
         self.assertEqual(SUCCESS, self.run_example("create"))
         effective = self.run_example("read_back")
         self.assertIsInstance(effective, dict)

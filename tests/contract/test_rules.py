@@ -15,6 +15,44 @@ def values(effective):
     return {name: effective[name] for name in NAMES}
 
 
+# row, the rule, and whether it is an AI service
+KINDS = (
+    ("Row 1", rule(), True),
+    ("Row 2", disaggregated(), True),
+    ("Row 3", keyed(), True),
+    ("Row 4", rule(sse_mode=None, api_key_auth="jwt"), True),
+    ("Row 5", rule(sse_mode=None, api_key_auth="apikey-or-jwt"), True),
+    ("Row 6", rule(sse_mode=None, fc_mode="enforce", fc_max_outstanding=1),
+     False),
+    ("Row 6", rule(sse_mode=False, pd_disagg_mode=False), False),
+    ("Row 7", rule(sse_mode=None, api_key_auth="disabled"), False),
+    ("Row 7", rule(sse_mode=None, api_key_auth=""), False),
+    *(("Row 8", rule(mode=mode), False) for mode in (0, 1, 2, 3, 5)),
+)
+
+
+class Kind(AgentCase):
+
+    def test_which_rules_are_gated(self):
+        """Rows 1 to 8: those have fc_effective, and series."""
+        for row, body, gated in KINDS:
+            with self.subTest(row, body=body):
+                self.accept_alone(body)
+                self.assertEqual(gated,
+                                 "fc_effective" in self.agent.arguments())
+                self.assertEqual(gated, f'service="{VIP}:{PORT}"'
+                                 in self.agent.get(BASE + "/metrics").text)
+
+    def test_disaggregation_needs_its_parts(self):
+        """Rows 2 and 8: mode 4, and an endpoint of either role."""
+        self.refuse(disaggregated(mode=1), 400, "pd_disagg_mode")
+        for role in (0, 1, 2):
+            body = disaggregated()
+            for endpoint in body["endpoints"]:
+                endpoint["ep_role"] = role
+            self.refuse(body, 400, "pd_disagg_mode")
+
+
 class Read(AgentCase):
 
     def test_all_is_a_list_of_rules(self):

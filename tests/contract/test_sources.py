@@ -13,7 +13,7 @@ class Defaults(AgentCase):
     """An environment that says nothing."""
 
     def test_default_where_nothing_is_said(self):
-        """Row 65."""
+        """Rows 33 and 65."""
         self.accept(rule())
         for name, *_, default in SETTINGS:
             self.assertEqual((default, "default"), self.agent.in_force(name))
@@ -82,7 +82,7 @@ class FromEnvironment(AgentCase):
                                  list(source.values()).count("env"))
 
     def test_zero_and_inherit_declare_nothing(self):
-        """Rows 67 and 68: so a rule cannot ask for no ceiling."""
+        """Rows 31, 32, 67 and 68: so a rule cannot ask for no ceiling."""
         for said in ({member: 0 for _, member, *_ in NUMBERS},
                      {member: "inherit" for _, member, *_ in WORDS}):
             with self.subTest(said):
@@ -124,6 +124,12 @@ class FromEnvironment(AgentCase):
 # One agent for each: row, environment, and what is then in force of a rule
 # that declares nothing, and why.
 ENVIRONMENTS = (
+    *(("Row 34", {"LLB_FC_MODE": said}, {"mode": meant})
+      for said, meant in (("Enforce", ("enforce", "env")),
+                          ("OBSERVE", ("observe", "env")),
+                          ("inherit", ("off", "default")),
+                          ("yes", ("off", "default")))),
+
     # The ceiling of the P/D pair, where the prefill ceiling is not said.
     ("Row 71", {"LLB_PD_MAX_INFLIGHT_PER_EP": "3"},
      {"prefill_max_inflight": (3, "env")}),
@@ -160,6 +166,13 @@ ENVIRONMENTS = (
     ("Row 77", {"LLB_FC_TENANT_MAX_SHARE_PCT": "101"},
      {"tenant_max_share_pct": (0, "default")}),
 
+    # A depth of its own makes up for the window that nobody said.
+    ("Row 170", {"LLB_FC_MAX_QUEUE_DEPTH": "4"},
+     {"queue_depth": (4, "env"), "queue_wait_ms": (5000, "default")}),
+    ("Row 170", {"LLB_FC_MAX_QUEUE_DEPTH": "4",
+                 "LLB_FC_MAX_QUEUE_WAIT_MS": "100"},
+     {"queue_depth": (4, "env"), "queue_wait_ms": (100, "env")}),
+
     *(("Row 78", {"LLB_FC_ADAPTIVE": said, "LLB_FC_EXPOSE_HEADERS": said},
        {"adaptive": meant, "expose_headers": meant})
       for said, meant in (("on", ("on", "env")), ("ON", ("on", "env")),
@@ -171,7 +184,7 @@ ENVIRONMENTS = (
 class Environments(unittest.TestCase):
 
     def test_what_is_in_force_under_each(self):
-        """Rows 71 to 78."""
+        """Rows 34, 71 to 78 and 170."""
         for row, environment, expected in ENVIRONMENTS:
             with self.subTest(row, environment=environment), \
                     running(**environment) as agent:
@@ -185,6 +198,17 @@ class Environments(unittest.TestCase):
             answer = agent.post(rule(fc_max_queue_depth=4))
             self.assertEqual(400, answer.status)
             self.assertEqual([], agent.rules())
+
+    def test_window_of_a_rule_under_a_depth_of_the_environment(self):
+        """Row 171."""
+        with running(LLB_FC_MAX_QUEUE_DEPTH="4") as agent:
+            agent.post(rule(fc_max_queue_depth=8,
+                            fc_max_queue_wait_ms=700)).must()
+            self.assertEqual((8, "rule"), agent.in_force("queue_depth"))
+            self.assertEqual((700, "rule"), agent.in_force("queue_wait_ms"))
+            agent.post(rule(fc_max_queue_depth=0)).must()
+            self.assertEqual((4, "env"), agent.in_force("queue_depth"))
+            self.assertEqual((700, "rule"), agent.in_force("queue_wait_ms"))
 
     def test_two_processes_resolve_alike(self):
         """Rows 80 and 146: what the rule says is the same in both, what it
