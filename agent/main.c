@@ -20,6 +20,7 @@
 #include "agent/io/api.h"
 #include "agent/io/clock.h"
 #include "agent/io/descriptors.h"
+#include "agent/io/disk_writer.h"
 #include "agent/io/haproxy_api.h"
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
@@ -29,6 +30,7 @@
 #include "agent/io/rules_json.h"
 #include "agent/io/rules_memory.h"
 #include "agent/io/spop_server.h"
+#include "agent/io/state_folder.h"
 #include "agent/io/ticker.h"
 #include "agent/io/turn.h"
 
@@ -50,6 +52,8 @@ struct app {
 	struct event_base *base;
 	struct turn *turn;
 	struct gate *gate;
+	struct state_folder *state; /* NULL: rules are not kept */
+	struct disk_writer *disk;   /* of its rules; NULL likewise */
 	struct ticker *ticker;
 	struct spop_server *spop;
 	struct log_receiver *lines;
@@ -146,16 +150,74 @@ make_gate(const struct options *options)
 	return gate_new(&gate, &env, clock_now());
 }
 
+/* ---- rules ---- */
+
 static bool
-load_rules(struct app *app)
+load_file(const struct app *app, struct gate *gate)
 {
 	const char *path = app->options.rules;
 	size_t faults;
 
 	if (path == NULL)
 		return true;
-	faults = rules_load_file(app->gate, path, clock_now());
+	faults = rules_load_file(gate, path, clock_now());
 	return faults == 0 || wrong("rules", path, "not loaded");
+}
+
+/* The file is not for this start; whether it could be for another. */
+static bool
+check_file(const struct app *app)
+{
+	struct gate *other = make_gate(&app->options);
+	bool ok = other != NULL && load_file(app, other);
+
+	gate_free(&other);
+	return ok;
+}
+
+static bool
+leave_file(const struct app *app)
+{
+	if (app->options.rules == NULL)
+		return true;
+	if (app->options.check)
+		return check_file(app);
+	log_info("rules: not loaded, the state folder holds some value=\"%s\"",
+		 app->options.rules);
+	return true;
+}
+
+/* From now on the folder has them, and no longer the file. */
+static bool
+seed(const struct app *app)
+{
+	if (!load_file(app, app->gate))
+		return false;
+	if (app->state == NULL || app->options.rules == NULL ||
+	    app->options.check)
+		return true;
+	return state_folder_keep(app->state, app->gate);
+}
+
+static bool
+load_rules(struct app *app)
+{
+	const char *path = app->options.state_dir;
+
+	if (path == NULL)
+		return seed(app);
+	app->state = state_folder_open(path, app->options.check);
+	if (app->state == NULL)
+		return false;
+	switch (state_folder_load(app->state, app->gate, clock_now())) {
+	case STATE_EMPTY:
+		return seed(app);
+	case STATE_LOADED:
+		return leave_file(app);
+	case STATE_REFUSED:
+		break;
+	}
+	return false;
 }
 
 /* ---- adapters ---- */
@@ -224,6 +286,19 @@ open_lines(struct app *app)
 }
 
 static bool
+open_disk(struct app *app)
+{
+	if (app->state == NULL)
+		return true;
+	app->disk = disk_writer_open(
+		app->base, state_folder_descriptor(app->state), STATE_RULES);
+	if (app->disk == NULL)
+		log_err("state: no thread for the disk error=\"%s\"",
+			strerror(errno));
+	return app->disk != NULL;
+}
+
+static bool
 open_api(struct app *app)
 {
 	struct api_options options = {
@@ -231,6 +306,7 @@ open_api(struct app *app)
 		.turn = app->turn,
 		.version = SPOA_VERSION,
 		.request_buffer_kib = app->options.request_buffer_kib,
+		.disk = app->disk,
 	};
 	int fd = open_listener("api", app->options.api_listen,
 			       &app->addresses.api);
@@ -275,7 +351,8 @@ end_turn(void *arg, usec_t now)
 	spop_server_deliver(app->spop);
 	log_receiver_hurry(app->lines, gate_has_waiters(app->gate));
 	ticker_set(app->ticker, now);
-	if (app->ending && !spop_server_is_busy(app->spop))
+	if (app->ending && !spop_server_is_busy(app->spop) &&
+	    !api_is_busy(app->api))
 		event_base_loopbreak(app->base);
 }
 
@@ -337,7 +414,7 @@ static bool
 serve(struct app *app)
 {
 	if (!open_loop(app) || !open_spop(app) || !open_lines(app) ||
-	    !open_api(app) || !open_haproxy(app))
+	    !open_disk(app) || !open_api(app) || !open_haproxy(app))
 		return false;
 	look_at_rules(app);
 	api_set_ready(app->api, true);
@@ -374,6 +451,7 @@ close_all(struct app *app)
 	block_signals();
 	haproxy_api_close(&app->haproxy);
 	api_close(&app->api);
+	disk_writer_close(&app->disk);
 	log_receiver_close(&app->lines);
 	spop_server_close(&app->spop);
 	for (size_t i = 0; i < ARRAY_LEN(app->on_signal); i++)
@@ -381,6 +459,7 @@ close_all(struct app *app)
 	ticker_close(&app->ticker);
 	turn_close(&app->turn);
 	gate_free(&app->gate);
+	state_folder_close(&app->state);
 	if (app->base != NULL)
 		event_base_free(app->base);
 }

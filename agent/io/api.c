@@ -46,6 +46,7 @@ struct api {
 /* One HTTP request while it arrives, and while its write is under way. */
 struct exchange {
 	TAILQ_ENTRY(exchange) link;        /* while it waits */
+	struct api *api;                   /* borrowed */
 	struct MHD_Connection *connection; /* borrowed */
 	struct api_call call;
 	struct api_write write; /* its answer, also that of a read */
@@ -69,9 +70,9 @@ on_target(void *arg, const char *target, struct MHD_Connection *connection)
 	size_t size = strlen(target) + 1;
 	struct exchange *e = calloc(1, sizeof(*e) + size);
 
-	(void)arg;
 	if (e == NULL)
 		return NULL;
+	e->api = arg;
 	e->connection = connection;
 	memcpy(e->target, target, size);
 	return e;
@@ -280,8 +281,11 @@ serve_or_suspend(struct api *api, struct exchange *e, const char *method)
 static void
 on_answered(struct api_write *write)
 {
-	MHD_resume_connection(
-		CONTAINER_OF(write, struct exchange, write)->connection);
+	struct exchange *e = CONTAINER_OF(write, struct exchange, write);
+
+	MHD_resume_connection(e->connection);
+	/* The daemon does not say of itself that it has to run then. */
+	event_active(e->api->timer, EV_TIMEOUT, 0);
 }
 
 /* Whether the headers announce a body that would be refused. */
@@ -430,7 +434,7 @@ start(struct api *api)
 		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)CONNECTION_IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, api,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_END);
 }
@@ -485,10 +489,10 @@ api_close(struct api **api)
 	if (a == NULL)
 		return;
 	listener_close(&a->listener);
+	api_writes_fini(&a->writes);
 	free_event(a->run);
 	free_event(a->timer);
 	free_event(a->readable);
-	api_writes_fini(&a->writes);
 	/* A connection that is suspended cannot be closed. */
 	while (!TAILQ_EMPTY(&a->waiting))
 		call_next(a);
@@ -499,9 +503,9 @@ api_close(struct api **api)
 }
 
 bool
-api_is_writing(const struct api *api)
+api_is_busy(const struct api *api)
 {
-	return api->suspended > 0;
+	return api->suspended > 0 || !TAILQ_EMPTY(&api->waiting);
 }
 
 void

@@ -40,8 +40,8 @@ MUST_CHECK struct api *api_open(struct event_base *base, int listener,
 /* Closes the socket and every connection. A write under way goes unanswered. */
 void api_close(struct api **api);
 
-/* Whether a write is under way, or waits for one that is. */
-bool api_is_writing(const struct api *api);
+/* Whether a call has come that is not answered yet. */
+bool api_is_busy(const struct api *api);
 
 /* What GET /readyz says; not ready at first. */
 void api_set_ready(struct api *api, bool ready);
