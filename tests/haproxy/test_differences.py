@@ -132,8 +132,8 @@ class Leaving(Differences):
 class Bodies(Differences):
     def test_one_larger_than_the_buffer_is_never_all_there(self):
         """175: a burst of them, so each connection closes after its wait. By
-        themselves 3.0 and 3.2 take what has come for the whole: nearly always of
-        a body that just does not fit, and 3.2 now and then of a larger one."""
+        themselves 3.0 and 3.2 take what has come for the whole: nearly always
+        where it just does not fit, 3.2 now and then where it is larger."""
         self.start(services=2)
         for size in (NO_FIT, 70_000):
             with self.subTest(size):
