@@ -5,6 +5,7 @@ member."""
 
 import datetime
 import itertools
+import pathlib
 import re
 import unittest
 
@@ -14,6 +15,7 @@ from agent import (BASE, ENDPOINTS, ENTRY, MAINTENANCE, RULES, AgentCase,
                    keyed, running)
 
 SWAGGER = BASE + "/swagger.json"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/api.md"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
            "BREW")
 
@@ -177,6 +179,19 @@ class Document(OpenapiCase):
                 for parameter in operation["parameters"]:
                     self.assertIn("schema" if parameter["in"] == "body"
                                   else "type", parameter)
+
+    def test_page_for_people_has_the_same_paths(self):
+        """It leaves out the forms of a path with a range of ports."""
+        told = set()
+        for methods, paths in re.findall(r"^\| ([A-Z, ]+) \| (`.*?`) \|",
+                                         PAGE.read_text(), re.M):
+            told |= set(itertools.product(
+                methods.split(", "),
+                (path.replace("…", RULES)
+                 for path in re.findall(r"`(.*?)`", paths))))
+        self.assertEqual({(method, path) for path, method, _
+                          in self.description.operations()
+                          if "portMax" not in path}, told)
 
     def test_writes_need_the_token(self):
         """And nothing else does."""
@@ -489,6 +504,12 @@ class Members(OpenapiCase):
                 self.assertEqual((schema["x-default"], "default"),
                                  self.agent.in_force(own))
                 self.assertTrue(schema["description"])
+                inherited = {"inherit"} if "enum" in schema else set()
+                in_force = self.description.properties("Effective")[own]
+                self.assertEqual(
+                    set(schema.get("enum", ())),
+                    set(in_force.get("enum", ())) | inherited)
+                self.assertNotIn("inherit", in_force.get("enum", ()))
 
     def test_environment_is_named(self):
         declared = {schema["x-env"]: self.another(schema)
