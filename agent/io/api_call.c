@@ -8,6 +8,7 @@
 #include "agent/io/members_json.h"
 
 #define DATE_MAX 32
+#define DUMP_FIRST_BYTES 1024
 
 static const char *const method_names[] = {
 	[API_GET] = "GET",  [API_HEAD] = "HEAD",   [API_POST] = "POST",
@@ -134,26 +135,50 @@ api_call_query(const struct api_call *call, const char *name)
 	return find(call->query, call->query_count, name);
 }
 
+/* Text that grows; at is NULL once it could not. */
+struct growing {
+	char *at;
+	size_t len, size;
+};
+
+static int
+append(const char *data, size_t len, void *arg)
+{
+	struct growing *g = arg;
+	size_t size = g->size;
+	char *at;
+
+	if (g->at == NULL)
+		return -1;
+	while (size - g->len < len)
+		size *= 2;
+	at = size == g->size ? g->at : realloc(g->at, size);
+	if (at == NULL)
+		free(g->at);
+	else
+		memcpy(at + g->len, data, len);
+	g->at = at;
+	g->size = size;
+	g->len += len;
+	return at == NULL ? -1 : 0;
+}
+
 /*
- * Into a buffer of the right size from the start: json_dumps() loses a name
- * where its own cannot grow, and says nothing.
+ * NULL without memory. json_dumps() would lose a name where it cannot grow, and
+ * say nothing.
  */
 static char *
 dump(const json_t *json, size_t *len)
 {
-	size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
-	char *text = size > 0 ? malloc(size + 1) : NULL;
+	struct growing g = { malloc(DUMP_FIRST_BYTES), 0, DUMP_FIRST_BYTES };
 
-	*len = 0;
-	if (text == NULL)
-		return NULL;
-	if (json_dumpb(json, text, size, JSON_COMPACT) != size) {
-		free(text);
+	if (json_dump_callback(json, append, &g, JSON_COMPACT) != 0 ||
+	    append("", 1, &g) != 0) {
+		free(g.at);
 		return NULL;
 	}
-	text[size] = '\0';
-	*len = size;
-	return text;
+	*len = g.len - 1;
+	return g.at;
 }
 
 void
