@@ -101,7 +101,7 @@ class Response:
     status: int
     headers: list  # of (name in lower case, value)
     body: bytes = b""
-    interim: tuple = ()  # statuses of 1xx heads before it
+    interim: tuple = ()  # the 1xx heads before it
 
     def all(self, name):
         return [value for key, value in self.headers if key == name.lower()]
@@ -166,7 +166,7 @@ class Parser:
 
     def _begin(self, response):
         if response.status < 200:
-            self._interim.append(response.status)
+            self._interim.append(response)
             return
         self.response = response
         response.interim = tuple(self._interim)

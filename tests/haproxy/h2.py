@@ -254,9 +254,9 @@ class Connection:
     @staticmethod
     def _on_head(stream, headers):
         status = int(dict(headers).get(":status", 0))  # trailers have none
+        head = Response(status, [h for h in headers if h[0] != ":status"])
         if status >= 200:
-            stream.response = Response(
-                status, [h for h in headers if h[0] != ":status"],
-                interim=tuple(stream.interim))
+            head.interim = tuple(stream.interim)
+            stream.response = head
         elif status > 0:
-            stream.interim.append(status)
+            stream.interim.append(head)

@@ -14,7 +14,7 @@ import unittest
 
 MODULES = ("test_config", "test_scope", "test_ceilings", "test_queue",
            "test_leaving", "test_answers", "test_policy", "test_live",
-           "test_outage", "test_differences", "test_ledger")
+           "test_outage", "test_differences", "test_ledger", "test_headers")
 
 
 def short(test):

@@ -2,17 +2,15 @@
 """The shipped files themselves: HAProxy takes them without a warning, the
 page beside them leaves nothing out, and the engines get what they should."""
 
-import http.server
 import os
 import pathlib
 import re
 import subprocess
 import tempfile
-import threading
 import unittest
 
-from case import StackCase
 from client import chat
+from scripted import ScriptedCase
 from stack import HAPROXY, SHIPPED, Stack
 
 
@@ -69,49 +67,19 @@ class Files(unittest.TestCase):
             self.assertTrue(name in named or last in named, name)
 
 
-class Recorder(http.server.BaseHTTPRequestHandler):
-    """An engine that remembers the head of the last request."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.seen = self.headers
-        self.do_GET()
-
-    def log_message(self, *_):
-        pass
-
-
-class ToTheEngine(StackCase):
+class ToTheEngine(ScriptedCase):
     SERVICES = 1
-
-    @classmethod
-    def setUpClass(cls):
-        cls.engine = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
-                                                     Recorder)
-        thread = threading.Thread(target=cls.engine.serve_forever)
-        thread.start()
-        cls.addClassCleanup(thread.join)
-        cls.addClassCleanup(cls.engine.server_close)
-        cls.addClassCleanup(cls.engine.shutdown)
-        cls.address = f"127.0.0.1:{cls.engine.server_address[1]}"
-        cls.OPTIONS = {"engines": 1,
-                       "haproxy_env": {"ADMISSION_ENGINE_2": cls.address}}
-        super().setUpClass()
 
     def test_an_engine_gets_what_the_client_sent_and_no_more(self):
         """What is ours to say is dropped when a client says it."""
-        pool = self.pool([self.address])
+        self.script.pieces = [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+        pool = self.pool()
         answer = self.ask(pool, chat(headers={
             "x-prefiller-host-port": "127.0.0.1:1", "x-adm-http": "7",
             "x-adm-close": "1", "X-Other": "kept"}))
         self.assertEqual(200, answer.status)
         self.assertFalse(answer.closes())
-        seen = self.engine.seen
+        seen = self.script.seen
         self.assertIsNone(seen["x-prefiller-host-port"])
         self.assertEqual("kept", seen["x-other"])
         self.assertEqual("127.0.0.1", seen["x-forwarded-for"])
