@@ -229,13 +229,20 @@ is_id(struct text id)
 	return true;
 }
 
+/*
+ * The first event says that the prefill is done. A comment says nothing of it,
+ * and of an answer in one piece only its end is known.
+ */
+static bool
+has_begun(const struct fields *f)
+{
+	return f->streamed && (f->head.len == 0 || f->head.at[0] != ':');
+}
+
 static void
 fill_response(struct response *response, const struct fields *f)
 {
-	*response = (struct response){
-		.id = f->id,
-		.begun = f->streamed || f->head.len > 0,
-	};
+	*response = (struct response){ .id = f->id, .begun = has_begun(f) };
 }
 
 static void

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/engine/http_server.h"
+#include "tests/engine/prefill.h"
 #include "tests/engine/shape.h"
 #include "tests/engine/wish.h"
 
@@ -35,8 +36,9 @@ struct job {
 	char *nonce;             /* owned, or NULL */
 	struct receipt *receipt; /* borrowed, until done */
 	bool streams;
-	uint32_t sent;       /* events of a streamed answer */
-	struct event *timer; /* owned; what it runs is next */
+	uint32_t sent;           /* events of a streamed answer */
+	struct prefill *prefill; /* owned, or NULL */
+	struct event *timer;     /* owned; what it runs is next */
 	job_step next;
 };
 
@@ -56,6 +58,7 @@ job_end(struct job *j)
 	TAILQ_REMOVE(j->in, j, link);
 	if (j->shape != NULL && j->shape->inference)
 		receipts_done(&j->engine->receipts, j->receipt);
+	prefill_drop(&j->prefill);
 	event_free(j->timer);
 	free(j->nonce);
 	free(j);
@@ -274,19 +277,55 @@ engine_fini(struct engine *e)
 	receipts_fini(&e->receipts);
 }
 
-void
-engine_serve(struct engine *e, struct http_conn *c,
-	     const struct http_request *r)
+static void
+begin(struct job *j)
 {
-	struct job *j = job_new(e, c, r);
-
-	http_on_gone(c, on_gone, j);
 	if (j->wish.hold > 0) {
-		move(j, &e->held);
+		move(j, &j->engine->held);
 		after(j, HOLD_MS, delay);
 	} else {
 		delay(j);
 	}
+}
+
+static void
+on_prefilled(void *arg, bool good)
+{
+	struct job *j = arg;
+
+	prefill_drop(&j->prefill);
+	if (good)
+		begin(j);
+	else
+		answer_error(j, 502, "{\"error\":\"no prefill\"}");
+}
+
+/* The decode half of a P/D request: the other one goes first. */
+static void
+begin_pair(struct job *j, const struct http_request *r, const char *prefiller)
+{
+	struct prefill_order order = { .address = prefiller,
+				       .path = r->path,
+				       .nonce = j->nonce,
+				       .hold = j->wish.prefill_hold > 0 };
+
+	j->prefill = prefill_begin(j->engine->base, &order, on_prefilled, j);
+	if (j->prefill == NULL)
+		answer_error(j, 400, "{\"error\":\"no such prefiller\"}");
+}
+
+void
+engine_serve(struct engine *e, struct http_conn *c,
+	     const struct http_request *r)
+{
+	const char *prefiller = http_request_header(r, PREFILL_HEADER);
+	struct job *j = job_new(e, c, r);
+
+	http_on_gone(c, on_gone, j);
+	if (prefiller != NULL)
+		begin_pair(j, r, prefiller);
+	else
+		begin(j);
 }
 
 static bool

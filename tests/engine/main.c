@@ -17,6 +17,7 @@
 #include "tests/engine/control.h"
 #include "tests/engine/engine.h"
 #include "tests/engine/http_server.h"
+#include "tests/engine/prefill.h"
 #include "tests/engine/wish.h"
 
 struct options {
@@ -35,6 +36,8 @@ print_help(void)
 		       wish_table[i].help);
 	printf("  %-24s  %s\n", "X-Test-Nonce",
 	       "The name of the request, for the paths below.");
+	printf("  %-24s  %s\n", PREFILL_HEADER,
+	       "The engine that does the prefill first; 502 if it fails.");
 	printf("\nControl paths, GET or POST; a number or JSON comes back:\n");
 	control_print(stdout);
 }

@@ -199,6 +199,16 @@ class Pool:
                   for reason in reasons]
         return values[0] if len(values) == 1 else values
 
+    def units(self):
+        """Of the service, of prefill and of decode."""
+        now = self.stack.metrics()
+        return [now.get("loxilb_ai_admission_inflight", service=self.service,
+                        role=role) for role in ("service", "prefill", "decode")]
+
+    def until_units(self, *units):
+        until(lambda: self.units() == list(units),
+              f"{self.service} units {units}, but {self.units()}")
+
     def until(self, inflight=None, queued=None, timeout=10.0):
         """Waits until the gauges are these; a number left out may be any."""
         def reached():
@@ -494,17 +504,24 @@ class Stack:
         return answer
 
     def rule(self, port, endpoints=None, **arguments):
-        """Posts a rule of a public port; fields go by their own names."""
+        """Posts a rule of a public port; fields go by their own names. An
+        endpoint is an address, or (address, role): 1 prefill, 2 decode."""
         if endpoints is None:
             endpoints = [engine.address for engine in self.engines]
         self.must("POST", "/netlox/v1/config/loadbalancer", {
             "serviceArguments": {
                 "externalIP": "0.0.0.0", "port": port, "protocol": "tcp",
                 "mode": 4, "sse_mode": True, **arguments},
-            "endpoints": [
-                {"endpointIP": host, "targetPort": int(p), "weight": 1}
-                for host, p in (e.rsplit(":", 1) for e in endpoints)]})
+            "endpoints": list(map(self._endpoint, endpoints))})
         return Pool(self, port)
+
+    @staticmethod
+    def _endpoint(endpoint):
+        address, role = ((endpoint, 0) if isinstance(endpoint, str)
+                         else endpoint)
+        host, port = address.rsplit(":", 1)
+        return {"endpointIP": host, "targetPort": int(port), "weight": 1,
+                **({"ep_role": role} if role else {})}
 
     def delete_rule(self, port):
         self.must("DELETE", "/netlox/v1/config/loadbalancer/externalipaddress/"

@@ -14,7 +14,9 @@ import unittest
 
 MODULES = ("test_config", "test_scope", "test_ceilings", "test_queue",
            "test_leaving", "test_answers", "test_policy", "test_live",
-           "test_outage", "test_differences", "test_ledger", "test_headers")
+           "test_tenants",
+           "test_outage", "test_differences", "test_ledger", "test_headers",
+           "test_pairs")
 
 
 def short(test):

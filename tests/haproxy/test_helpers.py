@@ -345,6 +345,41 @@ class OfEngine(WithEngine):
             conn.close()
 
 
+class OfPairs(WithEngine):
+    """An engine that is told of another has that do the prefill first; here
+    it is its own other."""
+
+    def pair(self, address=None, **wishes):
+        return chat(headers={
+            "x-prefiller-host-port": address or self.engine.address}, **wishes)
+
+    def test_the_prefill_comes_first(self):
+        with client.Connection(self.port) as conn:
+            conn.send(self.pair(nonce="n", hold=1, prefill_hold=1))
+            until(lambda: self.engine.ask("held") == 1, "prefill is held")
+            self.assertEqual(self.engine.ask("received/n"), 2)
+            self.assertEqual(self.engine.ask("release/n"), 1)
+            until(lambda: self.engine.ask("held") == 1
+                  and self.engine.ask("active") == 1, "decode is held")
+            self.assertEqual(self.engine.ask("release/n"), 1)
+            self.assertEqual(conn.receive().status, 200)
+
+    def test_without_a_prefill_there_is_no_answer(self):
+        with bound_socket() as nobody:
+            gone = "127.0.0.1:%d" % nobody.getsockname()[1]
+            self.assertEqual(client.request(
+                self.port, self.pair(gone)).status, 502)
+        self.assertEqual(client.request(
+            self.port, self.pair("nowhere")).status, 400)
+
+    def test_who_leaves_takes_the_prefill_along(self):
+        conn = client.Connection(self.port)
+        conn.send(self.pair(prefill_hold=1))
+        self.until_active(2)
+        conn.reset()
+        self.until_active(0)
+
+
 class Bursts(WithEngine):
     def test_each_with_its_outcome(self):
         outcomes = burst(self.port, [
