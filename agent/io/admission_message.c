@@ -392,13 +392,13 @@ write_admission(struct spop_writer *w, const struct answer *a, uint64_t epoch,
 	set_string(w, "verdict", "admit");
 	set_string(w, "permit", text);
 	set(w, "close", spop_value_bool(a->close));
+	if (a->respond)
+		set(w, "respond", spop_value_bool(true));
 	if (!whole)
 		return;
 	set_string(w, "server", a->server);
 	set_string(w, "backend", a->backend);
 	set_string(w, "prefill", a->prefill);
-	if (a->respond)
-		set(w, "respond", spop_value_bool(true));
 }
 
 static void
