@@ -321,7 +321,10 @@ find_tenant(struct decision *d)
 
 	if (d->p->disaggregated && d->ask->leg != ROLE_NORMAL)
 		return;
-	d->tenant_key = index_hash(name.at, name.len, d->g->options.hash_key);
+	/* No name is one tenant, and nowhere to be read. */
+	if (name.len > 0)
+		d->tenant_key =
+			index_hash(name.at, name.len, d->g->options.hash_key);
 	d->tenant = tenants_slot(t, d->tenant_key);
 	if (t->active && d->tenant == &t->last)
 		metrics_count(&d->g->metrics, METRIC_anomalies,

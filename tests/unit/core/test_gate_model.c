@@ -560,7 +560,8 @@ do_ask(void)
 	/* No name is one, too. */
 	if (tenant > 0)
 		snprintf(name, sizeof(name), "t%u", tenant);
-	ask = any_ask(rule, peer, i->id, name);
+	ask = any_ask(rule, peer, i->id,
+		      tenant > 0 || chance(50) ? name : NULL);
 	questions[question_count++] =
 		(struct mquestion){ .id = (unsigned)(i - ids), .peer = peer };
 	if (i->place == FREE)
