@@ -38,6 +38,8 @@ static const struct variable {
 	VARIABLE(NUMBER, queued, REPLY_QUEUED),
 	VARIABLE(NUMBER, limit, REPLY_LIMIT),
 	VARIABLE(FLAG, noted, REPLY_NOTED),
+	VARIABLE(WORD, prefill, REPLY_PREFILL),
+	VARIABLE(FLAG, respond, REPLY_RESPOND),
 #undef VARIABLE
 };
 
@@ -381,6 +383,29 @@ struct reply
 asker_decide_fields(struct asker *asker, const struct fields *fields)
 {
 	return asker_reply(asker, asker_ask_fields(asker, fields));
+}
+
+struct reply
+asker_respond_fields(struct asker *asker, const struct fields *fields)
+{
+	uint64_t stream = asker_put(asker, "admission-response", fields);
+
+	asker_flush(asker);
+	return asker_reply(asker, stream);
+}
+
+struct reply
+asker_respond(struct asker *asker, const char *id, bool streamed)
+{
+	struct fields fields = { .count = 0 };
+
+	fields_set(&fields, "id", spop_value_string(id));
+	fields_set(&fields, "status", spop_value_int(200));
+	fields_set(&fields, "streamed", spop_value_bool(streamed));
+	fields_set(&fields, "server", spop_value_string("10.1.0.1:9000"));
+	fields_set(&fields, "head",
+		   spop_value_string(streamed ? "data: {}" : "{}"));
+	return asker_respond_fields(asker, &fields);
 }
 
 void

@@ -54,6 +54,8 @@ enum reply_variable {
 	REPLY_QUEUED = 1 << 10,
 	REPLY_LIMIT = 1 << 11,
 	REPLY_NOTED = 1 << 12,
+	REPLY_PREFILL = 1 << 13,
+	REPLY_RESPOND = 1 << 14,
 };
 
 /* What each verdict sets, and nothing else. */
@@ -64,6 +66,9 @@ enum reply_variable {
 	(REPLY_VERDICT | REPLY_STATUS | REPLY_ERROR | REPLY_BODY |             \
 	 REPLY_RETRY_AFTER | REPLY_CLOSE | REPLY_INFLIGHT | REPLY_QUEUED |     \
 	 REPLY_LIMIT)
+#define REPLY_OF_PAIR (REPLY_OF_ADMIT | REPLY_PREFILL | REPLY_RESPOND)
+#define REPLY_OF_EXPOSURE                                                      \
+	(REPLY_NOTED | REPLY_INFLIGHT | REPLY_QUEUED | REPLY_LIMIT)
 
 struct reply {
 	uint64_t stream, frame;
@@ -73,10 +78,11 @@ struct reply {
 	char permit[48];
 	char server[64];
 	char backend[64];
+	char prefill[64];
 	char error[48];
 	char body[256];
 	int64_t status, retry_after, inflight, queued, limit;
-	bool close, noted;
+	bool close, noted, respond;
 };
 
 struct asker {
@@ -132,6 +138,11 @@ struct reply asker_reply(struct asker *asker, uint64_t stream);
 struct reply asker_decide(struct asker *asker, const char *id);
 struct reply asker_decide_fields(struct asker *asker,
 				 const struct fields *fields);
+
+/* What the daemon says of an answer's beginning, for the usual question. */
+struct reply asker_respond(struct asker *asker, const char *id, bool streamed);
+struct reply asker_respond_fields(struct asker *asker,
+				  const struct fields *fields);
 
 /*
  * Returns once the daemon has dealt with all that it was sent before; answers

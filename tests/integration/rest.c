@@ -56,6 +56,21 @@ add_setting(char *text, size_t size, const char *name, unsigned value)
 		snprintf(text + len, size - len, ",\"%s\":%u", name, value);
 }
 
+static const char *
+endpoints_of(const struct rest_rule *rule)
+{
+	if (rule->pair)
+		return "{\"endpointIP\":\"10.1.0.1\",\"targetPort\":9000,"
+		       "\"weight\":1,\"ep_role\":2},"
+		       "{\"endpointIP\":\"10.1.0.2\",\"targetPort\":9000,"
+		       "\"weight\":1,\"ep_role\":1}";
+	if (rule->nobody)
+		return "{\"endpointIP\":\"10.1.0.1\",\"targetPort\":9000,"
+		       "\"weight\":1,\"ep_role\":1}";
+	return "{\"endpointIP\":\"10.1.0.1\",\"targetPort\":9000,"
+	       "\"weight\":1}";
+}
+
 void
 rest_put_rule(const struct agent *agent, const struct rest_rule *rule)
 {
@@ -68,18 +83,22 @@ rest_put_rule(const struct agent *agent, const struct rest_rule *rule)
 		    rule->ceiling);
 	add_setting(settings, sizeof(settings), "fc_ep_max_inflight",
 		    rule->endpoint_ceiling);
+	add_setting(settings, sizeof(settings), "fc_prefill_max_inflight",
+		    rule->prefill_ceiling);
 	add_setting(settings, sizeof(settings), "fc_max_queue_depth",
 		    rule->depth);
 	add_setting(settings, sizeof(settings), "fc_max_queue_wait_ms",
 		    rule->wait_ms);
-	snprintf(body, sizeof(body),
-		 "{\"serviceArguments\":{\"externalIP\":\"10.0.0.1\","
-		 "\"port\":8000,\"protocol\":\"tcp\",\"mode\":4,"
-		 "\"sse_mode\":true,\"name\":\"chat\",\"fc_mode\":\"%s\"%s},"
-		 "\"endpoints\":[{\"endpointIP\":\"10.1.0.1\","
-		 "\"targetPort\":9000,\"weight\":1%s}]}",
-		 rule->mode != NULL ? rule->mode : "enforce", settings,
-		 rule->nobody ? ",\"ep_role\":1" : "");
+	snprintf(
+		body, sizeof(body),
+		"{\"serviceArguments\":{\"externalIP\":\"10.0.0.1\","
+		"\"port\":8000,\"protocol\":\"tcp\",\"mode\":4,"
+		"\"sse_mode\":true,\"name\":\"chat\",\"fc_mode\":\"%s\"%s%s%s},"
+		"\"endpoints\":[%s]}",
+		rule->mode != NULL ? rule->mode : "enforce", settings,
+		rule->exposes ? ",\"fc_expose_headers\":\"on\"" : "",
+		rule->pair ? ",\"pd_disagg_mode\":true" : "",
+		endpoints_of(rule));
 	status = rest_call(agent, "POST /netlox/v1/config/loadbalancer", body,
 			   &answer);
 	if (status != 200)

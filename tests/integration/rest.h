@@ -16,7 +16,10 @@ struct rest_rule {
 	unsigned endpoint_ceiling;
 	unsigned depth;
 	unsigned wait_ms;
-	bool nobody; /* its endpoint can serve nobody */
+	unsigned prefill_ceiling;
+	bool nobody;  /* its endpoint can serve nobody */
+	bool exposes; /* answers carry the headers */
+	bool pair;    /* its endpoint is decode, and 10.1.0.2:9000 prefill */
 };
 
 /*
