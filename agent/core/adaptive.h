@@ -10,15 +10,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum adapt_state { ADAPT_OFF, ADAPT_OPEN, ADAPT_TIGHTENED, ADAPT_FROZEN };
+/* What it does, and in the same order the words for it. */
+enum adapt_state {
+	ADAPT_OFF,
+	ADAPT_OPEN,
+	ADAPT_TIGHTENED,
+	ADAPT_FROZEN,
+	ADAPT_STATES
+};
+#define ADAPT_STATE_WORDS "off", "open", "tightened", "frozen"
 
+/* And why. */
 enum adapt_reason {
 	ADAPT_NONE,
 	ADAPT_QUEUED, /* requests wait in an engine */
 	ADAPT_TTFT,   /* its first tokens come too late */
 	ADAPT_CLEAR,
 	ADAPT_STALE,
+	ADAPT_REASONS
 };
+#define ADAPT_REASON_WORDS "none", "queued", "ttft", "clear", "stale"
 
 enum adapt_move { ADAPT_DOWN, ADAPT_UP, ADAPT_MOVES };
 

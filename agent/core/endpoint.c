@@ -47,10 +47,49 @@ endpoint_name(struct endpoint *e, struct text server)
 	e->server[server.len] = '\0';
 }
 
+void
+endpoint_return(struct endpoint *e, usec_t now)
+{
+	e->warmed = now;
+}
+
+void
+endpoint_warm(struct endpoint *e, usec_t window, usec_t now)
+{
+	if (now - e->warmed >= window)
+		e->warmed = 0;
+}
+
+uint32_t
+endpoint_ramp(const struct endpoint *e, uint32_t ceiling, usec_t window,
+	      usec_t now)
+{
+	uint32_t from = ceiling < 4 ? 1 : ceiling / 4;
+	usec_t elapsed = now - e->warmed;
+
+	if (ceiling == 0 || e->warmed == 0 || elapsed >= window)
+		return ceiling;
+	return from + (uint32_t)((ceiling - from) * elapsed / window);
+}
+
+void
+endpoint_first_token(struct endpoint *e, usec_t took, usec_t window, usec_t now)
+{
+	usec_t ms = took / USEC_PER_MSEC;
+	uint32_t sample = ms > UINT32_MAX / 8 ? UINT32_MAX / 8 : (uint32_t)ms;
+	bool alone = e->first_token_at == 0 || now - e->first_token_at > window;
+
+	if (sample == 0)
+		sample = 1;
+	e->first_token_ms =
+		alone ? sample : (7 * e->first_token_ms + sample + 7) / 8;
+	e->first_token_at = now;
+}
+
 bool
 endpoint_is_eligible(const struct endpoint *e)
 {
-	return e->up;
+	return e->up && !e->red;
 }
 
 bool

@@ -37,7 +37,16 @@ struct endpoint {
 	char server[ENDPOINT_SERVER_MAX]; /* HAProxy's name for it */
 	char target[ENDPOINT_TARGET_MAX]; /* "address:port", "[v6]:port" */
 
-	bool up;         /* as HAProxy's checks see it */
+	bool up;       /* as HAProxy's checks see it */
+	bool red;      /* taken out by hand */
+	usec_t warmed; /* since when its ceilings ramp; 0: they do not */
+
+	/* What the engine says, and when; 0: nothing yet. */
+	uint32_t waiting; /* requests in its own queue */
+	usec_t reported;
+	uint32_t first_token_ms; /* on average */
+	usec_t first_token_at;
+
 	uint32_t units;  /* requests that execute on it */
 	uint32_t beside; /* of them, those executing elsewhere */
 	struct endpoint_units executing; /* all others, oldest first */
@@ -61,6 +70,23 @@ void endpoint_init(struct endpoint *e, const struct rule_endpoint *declared);
  * not taken. Until then the name is "address:port" (interface 5).
  */
 void endpoint_name(struct endpoint *e, struct text server);
+
+/* It is back in service: its ceilings begin at a quarter. */
+void endpoint_return(struct endpoint *e, usec_t now);
+
+/* Ends a ramp whose window is over. */
+void endpoint_warm(struct endpoint *e, usec_t window, usec_t now);
+
+/* A ceiling as far as it is ramped: at least 1, but none stays none. */
+uint32_t endpoint_ramp(const struct endpoint *e, uint32_t ceiling,
+		       usec_t window, usec_t now);
+
+/*
+ * A new sample weighs an eighth; the first one, and one after a silence of
+ * more than the window, stands alone (contract 4.15).
+ */
+void endpoint_first_token(struct endpoint *e, usec_t took, usec_t window,
+			  usec_t now);
 
 /* Whether it may take requests at all. */
 bool endpoint_is_eligible(const struct endpoint *e);

@@ -45,6 +45,7 @@ gate_new(const struct gate_options *options, const struct settings_env *env,
 	TAILQ_INIT(&g->pools);
 	TAILQ_INIT(&g->retired);
 	TAILQ_INIT(&g->answers);
+	g->pass_at = USEC_NEVER;
 	if (!open_parts(g, now)) {
 		free(g->ledger);
 		free(g->wheel);
@@ -245,7 +246,7 @@ enforce_place(const struct decision *d)
 {
 	struct placement at;
 
-	switch (pool_place(d->p, d->ask->leg, &at)) {
+	switch (pool_place(d->p, d->ask->leg, d->now, &at)) {
 	case PICK_NONE_ELIGIBLE: /* 7. Nobody could serve it. */
 		return refuse(d, REASON_NO_HEALTHY_CAPACITY,
 			      pool_ceiling(d->p));
@@ -299,7 +300,7 @@ static enum verdict
 observe(const struct decision *d)
 {
 	struct placement at;
-	enum pick pick = pool_place(d->p, d->ask->leg, &at);
+	enum pick pick = pool_place(d->p, d->ask->leg, d->now, &at);
 
 	if (d->tenant != NULL && is_over(d) && !may_borrow(d->p)) /* 4 */
 		gate_count(d->p, REASON_OBSERVE_WOULD_SHED);
@@ -416,8 +417,18 @@ gate_ask(struct gate *g, const struct ask *ask, usec_t now,
 
 /* ---- its answer ---- */
 
+/* Its prefill is done; what comes later is not its first token. */
+static void
+begin_answer(struct request *r, usec_t now)
+{
+	pool_end_prefill(r);
+	if (!r->begun)
+		pool_first_token(r->pool, r->endpoint, now - r->admitted, now);
+	r->begun = true;
+}
+
 void
-gate_respond(struct gate *g, const struct response *response,
+gate_respond(struct gate *g, const struct response *response, usec_t now,
 	     struct exposure *exposure)
 {
 	struct request *r = ledger_find(g->ledger, response->id);
@@ -428,7 +439,7 @@ gate_respond(struct gate *g, const struct response *response,
 		return;
 	p = r->pool;
 	if (response->begun)
-		pool_end_prefill(r);
+		begin_answer(r, now);
 	if (!pool_exposes(p))
 		return;
 	*exposure = (struct exposure){ .exposed = true,
@@ -543,6 +554,30 @@ next_aged(const struct gate *g)
 		       : at;
 }
 
+/* ---- time ---- */
+
+void
+gate_attend(struct gate *g, const struct pool *p, usec_t now)
+{
+	if (g->pass_at == USEC_NEVER && pool_is_moving(p))
+		g->pass_at = now + USEC_PER_SEC;
+}
+
+static void
+pass(struct gate *g, usec_t now)
+{
+	struct pool *p;
+
+	g->pass_at = USEC_NEVER;
+	TAILQ_FOREACH (p, &g->pools, link) {
+		if (!pool_is_moving(p))
+			continue;
+		pool_pass(p, now);
+		gate_wake(g, p, now);
+		gate_attend(g, p, now);
+	}
+}
+
 void
 gate_tick(struct gate *g, usec_t now)
 {
@@ -555,6 +590,8 @@ gate_tick(struct gate *g, usec_t now)
 	ledger_forget(g->ledger, now);
 	if (now >= next_aged(g))
 		reclaim_aged(g, now);
+	if (now >= g->pass_at)
+		pass(g, now);
 }
 
 static usec_t
@@ -567,7 +604,8 @@ usec_t
 gate_wakeup(const struct gate *g)
 {
 	const struct request *early = TAILQ_FIRST(&g->ledger->early);
-	usec_t at = sooner(wheel_wakeup(g->wheel), next_aged(g));
+	usec_t at = sooner(wheel_wakeup(g->wheel),
+			   sooner(next_aged(g), g->pass_at));
 
 	if (early != NULL)
 		at = sooner(at, early->since + LEDGER_EARLY_USEC);

@@ -74,6 +74,7 @@ struct gate {
 	struct index endpoints; /* of all pools, by their addresses */
 	usec_t look_asked;      /* of the look in progress */
 	usec_t spared;          /* when an aged unit was last left alone */
+	usec_t pass_at; /* of pools that time alone changes; USEC_NEVER */
 };
 
 /* NULL without memory. */
@@ -157,7 +158,7 @@ enum line_result gate_end(struct gate *g, const struct ending *ending,
 /* An answer of an engine begins (interface 2, admission-response). */
 struct response {
 	struct text id;
-	bool begun; /* the first byte of its data is there */
+	bool begun; /* the first event of its stream is there */
 };
 
 /* What its client is told of the pool (rows 290 to 307). */
@@ -172,7 +173,7 @@ struct exposure {
  * A prefill unit is given back once the data has begun. An id that is not
  * executing exposes nothing.
  */
-void gate_respond(struct gate *g, const struct response *response,
+void gate_respond(struct gate *g, const struct response *response, usec_t now,
 		  struct exposure *exposure);
 
 /* Its waiters leave, uncounted as answers; its units stay (interface 6.5). */
@@ -239,6 +240,18 @@ struct server_look {
  */
 void gate_look_begin(struct gate *g, usec_t asked);
 void gate_look_server(struct gate *g, const struct server_look *look);
+
+/*
+ * Sets the endpoints of that address by hand, on any port for 0: red is out
+ * of service, green is in it, as far as HAProxy sees it up. Returns how many
+ * there are.
+ */
+size_t gate_set_host(struct gate *g, const struct address *address,
+		     uint16_t port, bool red, usec_t now);
+
+/* An engine has said how many requests wait in it. */
+void gate_report(struct gate *g, const struct address *address, uint16_t port,
+		 uint32_t waiting, usec_t now);
 
 /* Returns how many units were given back. */
 size_t gate_look_end(struct gate *g, bool complete, usec_t now);

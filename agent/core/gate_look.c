@@ -170,12 +170,21 @@ reclaim_lost(struct gate *g, struct pool *p, usec_t now)
 	return reclaimed;
 }
 
+static void
+set_up(const struct pool *p, struct endpoint *e, usec_t now)
+{
+	if (e->seen_up && !e->up)
+		pool_return(p, e, now);
+	e->up = e->seen_up;
+}
+
 static size_t
 conclude(struct gate *g, struct pool *p, bool complete, usec_t now)
 {
 	for (size_t i = 0; i < p->endpoint_count; i++)
 		if (p->endpoints[i].seen)
-			p->endpoints[i].up = p->endpoints[i].seen_up;
+			set_up(p, &p->endpoints[i], now);
+	gate_attend(g, p, now);
 	if (complete)
 		spare_some(p, compare(p, g->look_asked));
 	gate_wake(g, p, now);
@@ -203,4 +212,68 @@ gate_look_end(struct gate *g, bool complete, usec_t now)
 {
 	return conclude_pools(g, &g->pools, complete, now) +
 	       conclude_pools(g, &g->retired, complete, now);
+}
+
+/* ---- what others say of the endpoints ---- */
+
+static bool
+is_host(const struct endpoint *e, const struct address *address, uint16_t port)
+{
+	return address_equals(&e->address, address) &&
+	       (port == 0 || e->port == port);
+}
+
+static size_t
+set_host(const struct pool *p, const struct address *address, uint16_t port,
+	 bool red, usec_t now)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+
+		if (!is_host(e, address, port))
+			continue;
+		if (e->red && !red)
+			pool_return(p, e, now);
+		e->red = red;
+		n++;
+	}
+	return n;
+}
+
+size_t
+gate_set_host(struct gate *g, const struct address *address, uint16_t port,
+	      bool red, usec_t now)
+{
+	struct pool *p;
+	size_t n = 0;
+
+	TAILQ_FOREACH (p, &g->pools, link) {
+		size_t found = set_host(p, address, port, red, now);
+
+		if (found == 0)
+			continue;
+		n += found;
+		gate_attend(g, p, now);
+		gate_wake(g, p, now);
+	}
+	return n;
+}
+
+void
+gate_report(struct gate *g, const struct address *address, uint16_t port,
+	    uint32_t waiting, usec_t now)
+{
+	struct index_node *node =
+		index_first(&g->endpoints, hash_of(g, address, port));
+
+	for (; node != NULL; node = index_next(node)) {
+		struct endpoint *e = CONTAINER_OF(node, struct endpoint, node);
+
+		if (!is_host(e, address, port))
+			continue;
+		e->waiting = waiting;
+		e->reported = now;
+	}
 }

@@ -53,7 +53,8 @@ gate_fill_admission(struct answer *a, const struct request *r)
 		.server = r->endpoint != NULL ? r->endpoint->server : NULL,
 		.backend = p->backend[0] != '\0' ? p->backend : NULL,
 		.prefill = r->prefill != NULL ? r->prefill->target : NULL,
-		.respond = r->prefill != NULL || pool_exposes(p),
+		.respond = r->prefill != NULL || pool_exposes(p) ||
+			   pool_wants_first_token(p),
 	};
 }
 
@@ -177,7 +178,7 @@ take_turn(struct gate *g, struct pool *p, struct request *next, usec_t now)
 	}
 	if (enforced && !pool_has_room(p))
 		return false;
-	switch (pool_place(p, ROLE_NORMAL, &at)) {
+	switch (pool_place(p, ROLE_NORMAL, now, &at)) {
 	case PICK_NONE_ELIGIBLE:
 		if (!enforced)
 			break;

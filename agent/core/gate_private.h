@@ -49,6 +49,9 @@ void gate_release(struct gate *g, struct request *r, usec_t now);
 /* The same for a unit that nobody returned. */
 void gate_reclaim(struct gate *g, struct request *r, usec_t now);
 
+/* Looks after a pool that time alone changes, as long as it does. */
+void gate_attend(struct gate *g, const struct pool *p, usec_t now);
+
 /* Makes the pool's endpoints known to looks. */
 void gate_watch_pool(struct gate *g, struct pool *p);
 

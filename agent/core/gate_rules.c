@@ -21,13 +21,14 @@ tell_apart(const struct gate *g, const struct rule *rule, struct pool *pool)
 }
 
 static void
-add_pool(struct gate *g, const struct rule *rule, struct pool *pool)
+add_pool(struct gate *g, const struct rule *rule, struct pool *pool, usec_t now)
 {
 	if (pool == NULL)
 		return;
 	tell_apart(g, rule, pool);
 	TAILQ_INSERT_TAIL(&g->pools, pool, link);
 	gate_watch_pool(g, pool);
+	gate_attend(g, pool, now);
 }
 
 /* Its waiters end; it lives on for those who execute. */
@@ -49,7 +50,7 @@ retire(struct gate *g, struct pool *p, usec_t now)
 static void
 create(struct gate *g, struct gate_plan *plan, usec_t now)
 {
-	add_pool(g, plan->rule, plan->pool);
+	add_pool(g, plan->rule, plan->pool, now);
 	rulebook_add(&g->rules, plan->place, plan->rule);
 	plan->place->pool = plan->pool;
 	plan->place->changed = now;
@@ -64,6 +65,7 @@ change_in_place(struct gate *g, struct gate_plan *plan, usec_t now)
 	s->changed = now;
 	if (s->pool != NULL) {
 		pool_configure(s->pool, &plan->rule->declared, &g->env);
+		gate_attend(g, s->pool, now);
 		gate_wake(g, s->pool, now);
 	}
 }
@@ -73,9 +75,9 @@ recreate(struct gate *g, struct gate_plan *plan, usec_t now)
 {
 	struct service *s = plan->stored;
 
-	add_pool(g, plan->rule, plan->pool);
+	add_pool(g, plan->rule, plan->pool, now);
 	if (plan->pool != NULL && s->pool != NULL)
-		pool_inherit(plan->pool, s->pool);
+		pool_inherit(plan->pool, s->pool, now);
 	retire(g, s->pool, now);
 	rulebook_replace(&g->rules, s, plan->rule);
 	s->pool = plan->pool;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "agent/core/adaptive.h"
 #include "agent/core/reason.h"
 
 /* clang-format off */
@@ -54,6 +55,21 @@ static const struct metric_label_row labels[] = {
 		[LOOK_OK] = "ok",
 		[LOOK_UNREACHABLE] = "unreachable",
 		[LOOK_UNPARSEABLE] = "unparseable",
+	} },
+	[LABEL_STATE] = { "state", ADAPT_STATES, { ADAPT_STATE_WORDS } },
+	[LABEL_WHY] = { "reason", ADAPT_REASONS, { ADAPT_REASON_WORDS } },
+	[LABEL_MOVE] = { "direction", ADAPT_MOVES, {
+		[ADAPT_DOWN] = "down",
+		[ADAPT_UP] = "up",
+	} },
+	[LABEL_SCRAPE] = { "result", SCRAPE_COUNT, {
+		[SCRAPE_OK] = "ok",
+		[SCRAPE_UNREACHABLE] = "unreachable",
+		[SCRAPE_HTTP_ERROR] = "http_error",
+		[SCRAPE_BODY_ERROR] = "body_error",
+		[SCRAPE_UNPARSEABLE] = "unparseable",
+		[SCRAPE_BAD_REQUEST] = "bad_request",
+		[SCRAPE_UNKNOWN] = "unknown",
 	} },
 };
 /* clang-format on */

@@ -32,6 +32,10 @@ enum metric_label {
 	LABEL_LINE,
 	LABEL_UNUSABLE,
 	LABEL_LOOK,
+	LABEL_STATE,
+	LABEL_WHY,
+	LABEL_MOVE,
+	LABEL_SCRAPE,
 };
 
 /* The values of the label sets, in order; their words stand in metrics.c. */
@@ -67,6 +71,18 @@ enum unusable {
 	UNUSABLE_ID,
 	UNUSABLE_ARGUMENT,
 	UNUSABLE_COUNT
+};
+
+/* What came of asking an engine for its metrics (contract 7). */
+enum scrape_result {
+	SCRAPE_OK,
+	SCRAPE_UNREACHABLE,
+	SCRAPE_HTTP_ERROR,
+	SCRAPE_BODY_ERROR,
+	SCRAPE_UNPARSEABLE,
+	SCRAPE_BAD_REQUEST,
+	SCRAPE_UNKNOWN, /* no waiting requests that we know to read */
+	SCRAPE_COUNT
 };
 
 enum look_result { LOOK_OK, LOOK_UNREACHABLE, LOOK_UNPARSEABLE, LOOK_COUNT };

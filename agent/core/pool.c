@@ -125,18 +125,31 @@ pool_endpoint(const struct pool *p, const struct address *address,
 	return NULL;
 }
 
+static void
+inherit(struct endpoint *e, const struct endpoint *old)
+{
+	e->up = old->up;
+	e->red = old->red;
+	e->warmed = old->warmed;
+	e->waiting = old->waiting;
+	e->reported = old->reported;
+	e->first_token_ms = old->first_token_ms;
+	e->first_token_at = old->first_token_at;
+	endpoint_name(e, text_of(old->server));
+}
+
 void
-pool_inherit(struct pool *p, const struct pool *from)
+pool_inherit(struct pool *p, const struct pool *from, usec_t now)
 {
 	for (size_t i = 0; i < p->endpoint_count; i++) {
 		struct endpoint *e = &p->endpoints[i];
 		const struct endpoint *old =
 			pool_endpoint(from, &e->address, e->port);
 
-		if (old == NULL)
-			continue;
-		e->up = old->up;
-		endpoint_name(e, text_of(old->server));
+		if (old != NULL)
+			inherit(e, old);
+		else
+			pool_return(p, e, now);
 	}
 }
 
@@ -220,11 +233,151 @@ share_out(struct pool *p)
 			binding ? p->tenants.unit_bound : TENANT_UNBOUNDED);
 }
 
+/* ---- what the engines are like ---- */
+
+static usec_t
+warm_up(const struct pool *p)
+{
+	return p->effective.value.warmup_ms * USEC_PER_MSEC;
+}
+
+static usec_t
+trust(const struct pool *p)
+{
+	return p->effective.value.telemetry_stale_ms * USEC_PER_MSEC;
+}
+
+static bool
+is_fresh(const struct pool *p, usec_t at, usec_t now)
+{
+	return at > 0 && now - at <= trust(p);
+}
+
+static void
+warm(struct pool *p, usec_t now)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		if (p->endpoints[i].warmed > 0)
+			endpoint_warm(&p->endpoints[i], warm_up(p), now);
+}
+
+uint32_t
+pool_warming(const struct pool *p)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		n += p->endpoints[i].warmed > 0 ? 1 : 0;
+	return n;
+}
+
+void
+pool_return(const struct pool *p, struct endpoint *e, usec_t now)
+{
+	if (warm_up(p) > 0)
+		endpoint_return(e, now);
+}
+
+static bool
+is_adaptive(const struct pool *p)
+{
+	return p->effective.value.adaptive > FOLLOW_OFF;
+}
+
+bool
+pool_is_scraped(const struct pool *p)
+{
+	return pool_mode(p) != MODE_OFF && (is_adaptive(p) || p->disaggregated);
+}
+
+bool
+pool_wants_first_token(const struct pool *p)
+{
+	return pool_mode(p) != MODE_OFF && is_adaptive(p) &&
+	       p->effective.value.ttft_target_ms > 0;
+}
+
+void
+pool_first_token(const struct pool *p, struct endpoint *e, usec_t took,
+		 usec_t now)
+{
+	if (e != NULL && pool_wants_first_token(p))
+		endpoint_first_token(e, took, trust(p), now);
+}
+
+bool
+pool_is_moving(const struct pool *p)
+{
+	return p->adaptive.state != ADAPT_OFF || pool_warming(p) > 0;
+}
+
+/* Whether that is evidence still; *newest is when the last of it came. */
+static bool
+heed(const struct pool *p, usec_t at, usec_t now, usec_t *newest)
+{
+	if (!is_fresh(p, at, now))
+		return false;
+	if (at > *newest)
+		*newest = at;
+	return true;
+}
+
+static struct adapt_evidence
+gather(const struct pool *p, usec_t now, usec_t *newest)
+{
+	uint32_t target = p->effective.value.ttft_target_ms;
+	struct adapt_evidence evidence = { .fresh = false };
+
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		const struct endpoint *e = &p->endpoints[i];
+
+		if (heed(p, e->reported, now, newest)) {
+			evidence.fresh = true;
+			evidence.queued = evidence.queued || e->waiting > 0;
+		}
+		if (target > 0 && heed(p, e->first_token_at, now, newest)) {
+			evidence.fresh = true;
+			evidence.late =
+				evidence.late || e->first_token_ms > target;
+		}
+	}
+	return evidence;
+}
+
+/* Literally each second, or only once on what has not been acted on yet. */
+static void
+adapt(struct pool *p, usec_t now)
+{
+	usec_t newest = 0;
+	struct adapt_evidence evidence = gather(p, now, &newest);
+	bool sampled = p->effective.value.adaptive == FOLLOW_SAMPLE;
+
+	if (sampled && evidence.fresh && newest <= p->stepped)
+		return;
+	p->stepped = newest;
+	adaptive_step(&p->adaptive, &evidence);
+	share_out(p);
+}
+
+void
+pool_pass(struct pool *p, usec_t now)
+{
+	warm(p, now);
+	if (p->adaptive.state != ADAPT_OFF)
+		adapt(p, now);
+}
+
 void
 pool_configure(struct pool *p, const struct settings *declared,
 	       const struct settings_env *env)
 {
+	const struct settings *value = &p->effective.value;
+
 	settings_resolve(&p->effective, declared, env);
+	adaptive_configure(&p->adaptive, is_adaptive(p),
+			   value->max_outstanding);
+	for (size_t i = 0; i < p->endpoint_count && value->warmup_ms == 0; i++)
+		p->endpoints[i].warmed = 0;
 	share_out(p);
 }
 
@@ -237,7 +390,7 @@ pool_mode(const struct pool *p)
 uint32_t
 pool_ceiling(const struct pool *p)
 {
-	return p->effective.value.max_outstanding;
+	return p->adaptive.ceiling;
 }
 
 uint32_t
@@ -277,15 +430,26 @@ pool_serving_role(const struct pool *p)
 	return p->disaggregated ? ROLE_DECODE : ROLE_NORMAL;
 }
 
-static void
-keep_lighter(struct endpoint **best, struct endpoint *e)
+/* What waits in it, where that is known. */
+static uint32_t
+waiting_in(const struct pool *p, const struct endpoint *e, usec_t now)
 {
-	if (*best == NULL || endpoint_is_lighter(e, *best))
+	return is_fresh(p, e->reported, now) ? e->waiting : 0;
+}
+
+static void
+keep_lighter(const struct pool *p, usec_t now, struct endpoint **best,
+	     struct endpoint *e)
+{
+	if (*best == NULL || endpoint_is_lighter(e, *best) ||
+	    (!endpoint_is_lighter(*best, e) &&
+	     waiting_in(p, e, now) < waiting_in(p, *best, now)))
 		*best = e;
 }
 
 static enum pick
-pick(const struct pool *p, enum role role, struct endpoint **endpoint)
+pick(const struct pool *p, enum role role, usec_t now,
+     struct endpoint **endpoint)
 {
 	uint32_t ceiling = pool_endpoint_ceiling(p, role);
 	struct endpoint *free_one = NULL;
@@ -300,9 +464,10 @@ pick(const struct pool *p, enum role role, struct endpoint **endpoint)
 
 		if (e->role != role || !endpoint_is_eligible(e))
 			continue;
-		keep_lighter(&any, e);
-		if (endpoint_has_room(e, ceiling))
-			keep_lighter(&free_one, e);
+		keep_lighter(p, now, &any, e);
+		if (endpoint_has_room(
+			    e, endpoint_ramp(e, ceiling, warm_up(p), now)))
+			keep_lighter(p, now, &free_one, e);
 	}
 	*endpoint = free_one != NULL ? free_one : any;
 	if (any == NULL)
@@ -311,10 +476,10 @@ pick(const struct pool *p, enum role role, struct endpoint **endpoint)
 }
 
 static enum pick
-place(const struct pool *p, enum role role, struct placement *at,
+place(const struct pool *p, enum role role, usec_t now, struct placement *at,
       struct endpoint **endpoint)
 {
-	enum pick found = pick(p, role, endpoint);
+	enum pick found = pick(p, role, now, endpoint);
 
 	if (found == PICK_ALL_FULL) {
 		at->limit = pool_endpoint_ceiling(p, role);
@@ -324,16 +489,18 @@ place(const struct pool *p, enum role role, struct placement *at,
 }
 
 enum pick
-pool_place(const struct pool *p, enum role leg, struct placement *at)
+pool_place(const struct pool *p, enum role leg, usec_t now,
+	   struct placement *at)
 {
 	bool whole = leg == ROLE_NORMAL || !p->disaggregated;
 	enum pick found, prefill;
 
 	*at = (struct placement){ .full = 0 };
-	found = place(p, whole ? pool_serving_role(p) : leg, at, &at->endpoint);
+	found = place(p, whole ? pool_serving_role(p) : leg, now, at,
+		      &at->endpoint);
 	if (!whole || !p->disaggregated)
 		return found;
-	prefill = place(p, ROLE_PREFILL, at, &at->prefill);
+	prefill = place(p, ROLE_PREFILL, now, at, &at->prefill);
 	return prefill < found ? prefill : found;
 }
 
@@ -536,6 +703,14 @@ pool_metric(const struct pool *p, enum metric_id id, size_t value)
 		return p->decisions[value];
 	case METRIC_effective_limit:
 		return pool_ceiling(p);
+	case METRIC_adapt_state:
+		return value == (size_t)p->adaptive.state;
+	case METRIC_adapt_reason:
+		return value == (size_t)p->adaptive.reason;
+	case METRIC_adapt_moves:
+		return p->adaptive.moves[value];
+	case METRIC_warming_endpoints:
+		return pool_warming(p);
 	case METRIC_tenants_active:
 		return tenants_active(&p->tenants);
 	case METRIC_reclaimed:

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "agent/core/adaptive.h"
 #include "agent/core/base.h"
 #include "agent/core/endpoint.h"
 #include "agent/core/metrics.h"
@@ -44,6 +45,8 @@ struct pool {
 	uint32_t executing; /* requests; all but legs hold a service unit */
 	uint32_t units;     /* of the service */
 	struct endpoint_units elsewhere; /* who executes where HAProxy chose */
+	struct adaptive adaptive;
+	usec_t stepped; /* the evidence that the last step was taken on */
 	struct tenants tenants;
 	struct queue queue;
 
@@ -67,10 +70,10 @@ struct endpoint *pool_endpoint(const struct pool *p,
 			       const struct address *address, uint16_t port);
 
 /*
- * Takes over what is known of the endpoints that both have: their health and
- * their names.
+ * Takes over what is known of the endpoints that both have: their health,
+ * their names and what they say. Those that are new have to warm up.
  */
-void pool_inherit(struct pool *p, const struct pool *from);
+void pool_inherit(struct pool *p, const struct pool *from, usec_t now);
 
 /* Nobody may execute or wait. */
 void pool_free(struct pool **pool);
@@ -85,8 +88,30 @@ void pool_configure(struct pool *p, const struct settings *declared,
 
 enum mode pool_mode(const struct pool *p);
 
-/* The service ceiling in force; 0 is none. */
+/* The service ceiling in force, the adaptive one too; 0 is none. */
 uint32_t pool_ceiling(const struct pool *p);
+
+/* Whether its engines are asked how they are. */
+bool pool_is_scraped(const struct pool *p);
+
+/* Whether the time to the first token of an answer matters. */
+bool pool_wants_first_token(const struct pool *p);
+
+/* Whether time alone changes what is in force. */
+bool pool_is_moving(const struct pool *p);
+
+/* Once a second while it is moving; whom it frees is not woken. */
+void pool_pass(struct pool *p, usec_t now);
+
+/* An endpoint of it is back in service. */
+void pool_return(const struct pool *p, struct endpoint *e, usec_t now);
+
+/* One answered after that long; NULL is one that HAProxy chose. */
+void pool_first_token(const struct pool *p, struct endpoint *e, usec_t took,
+		      usec_t now);
+
+/* The endpoints whose ceilings ramp. */
+uint32_t pool_warming(const struct pool *p);
 
 /* How many may wait; 0 where nobody ever does (contract rows 177, 178). */
 uint32_t pool_queue_depth(const struct pool *p);
@@ -113,11 +138,13 @@ struct placement {
 
 /*
  * Of each role that the request needs the endpoint with the fewest units for
- * its weight among the eligible ones with room, in rotation among equals. leg
- * is ROLE_NORMAL for a whole request, and means nothing unless P/D. With
- * PICK_ALL_FULL they are those that they would be if there were no ceiling.
+ * its weight among the eligible ones with room; among equals the one in which
+ * fewer requests wait, then in rotation. leg is ROLE_NORMAL for a whole
+ * request, and means nothing unless P/D. With PICK_ALL_FULL they are those that
+ * they would be if there were no ceiling.
  */
-enum pick pool_place(const struct pool *p, enum role leg, struct placement *at);
+enum pick pool_place(const struct pool *p, enum role leg, usec_t now,
+		     struct placement *at);
 
 /* r executes there from now on; its tenant, if it has one, holds a unit. */
 void pool_take(struct pool *p, const struct placement *at, struct request *r);

@@ -82,6 +82,7 @@ struct request {
 	bool streamed; /* its body was not fully buffered */
 	bool waited;   /* here or before, if for no time at all */
 	bool due;      /* its answer is on its way out */
+	bool begun;    /* the engine's answer has */
 
 	struct pool *pool;         /* borrowed; NULL for ENDED_EARLY */
 	struct endpoint *endpoint; /* borrowed, of pool; EXECUTING only */

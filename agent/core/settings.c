@@ -49,12 +49,16 @@ setting_words(enum setting_kind kind)
 	static const char *const modes[] = { "inherit", "off", "observe",
 					     "enforce", NULL };
 	static const char *const switches[] = { "inherit", "off", "on", NULL };
+	static const char *const follows[] = { "inherit", "off", "on", "sample",
+					       NULL };
 
 	switch (kind) {
 	case SETTING_MODE:
 		return modes;
 	case SETTING_SWITCH:
 		return switches;
+	case SETTING_FOLLOW:
+		return follows;
 	case SETTING_NUMBER:
 		return NULL;
 	}

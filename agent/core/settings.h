@@ -21,6 +21,9 @@
 enum mode { MODE_INHERIT, MODE_OFF, MODE_OBSERVE, MODE_ENFORCE };
 enum switch_state { SWITCH_INHERIT, SWITCH_OFF, SWITCH_ON };
 
+/* How the ceiling follows the engines; SAMPLE steps once per report. */
+enum follow { FOLLOW_INHERIT, FOLLOW_OFF, FOLLOW_ON, FOLLOW_SAMPLE };
+
 /* The window where a depth is in force and no window is. */
 #define SETTINGS_DEFAULT_WAIT_MS 5000
 
@@ -41,6 +44,7 @@ enum setting_kind {
 	SETTING_NUMBER,
 	SETTING_MODE,
 	SETTING_SWITCH,
+	SETTING_FOLLOW,
 };
 
 /* What becomes of an environment value above its maximum. */

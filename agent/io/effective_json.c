@@ -110,10 +110,8 @@ enum live {
 	LIVE_SOURCE,
 };
 
-static const char *const adapt_states[] = { "off", "open", "tightened",
-					    "frozen", NULL };
-static const char *const adapt_reasons[] = { "none",  "queued", "ttft",
-					     "clear", "stale",  NULL };
+static const char *const adapt_states[] = { ADAPT_STATE_WORDS, NULL };
+static const char *const adapt_reasons[] = { ADAPT_REASON_WORDS, NULL };
 
 #define LIVE(name, ...)                                                        \
 	{                                                                      \
@@ -194,7 +192,7 @@ put_live(json_t *object, const struct pool *pool, uint32_t request_buffer_kib)
 		[LIVE_QUEUED] = (json_int_t)pool->queue.len,
 		[LIVE_QUEUE_MEMORY] = depth * request_buffer_kib / KIB_PER_MIB,
 		[LIVE_CEILING] = pool_ceiling(pool),
-		[LIVE_WARMING] = 0,
+		[LIVE_WARMING] = pool_warming(pool),
 		[LIVE_TENANTS] = tenants_active(&pool->tenants),
 	};
 
@@ -205,14 +203,13 @@ put_live(json_t *object, const struct pool *pool, uint32_t request_buffer_kib)
 	return true;
 }
 
-/* No ceiling adapts. */
 static bool
-put_adaptation(json_t *object)
+put_adaptation(json_t *object, const struct adaptive *a)
 {
 	return json_object_set_new(object, live_table[LIVE_ADAPT_STATE].name,
-				   json_string(adapt_states[0])) == 0 &&
+				   json_string(adapt_states[a->state])) == 0 &&
 	       json_object_set_new(object, live_table[LIVE_ADAPT_REASON].name,
-				   json_string(adapt_reasons[0])) == 0;
+				   json_string(adapt_reasons[a->reason])) == 0;
 }
 
 json_t *
@@ -222,7 +219,7 @@ effective_json(const struct pool *pool, uint32_t request_buffer_kib)
 
 	if (put_settings(object, &pool->effective.value) &&
 	    put_live(object, pool, request_buffer_kib) &&
-	    put_adaptation(object) &&
+	    put_adaptation(object, &pool->adaptive) &&
 	    json_object_set_new(object, live_table[LIVE_SOURCE].name,
 				sources(&pool->effective)) == 0)
 		return object;

@@ -279,14 +279,14 @@ answer_request(struct spop_connection *c, const struct asker *to,
 
 static void
 answer_response(struct spop_connection *c, const struct asker *to,
-		const struct response *response)
+		const struct response *response, usec_t now)
 {
 	struct spop_writer *w = writer_to(c);
 	struct exposure exposure;
 
 	if (w == NULL)
 		return;
-	gate_respond(c->hub->gate, response, &exposure);
+	gate_respond(c->hub->gate, response, now, &exposure);
 	sent_ack(c, admission_message_expose(&c->session, w, to, &exposure));
 }
 
@@ -309,7 +309,7 @@ on_notify(struct spop_connection *c, const struct spop_event *event, usec_t now)
 	else if (q.about == ABOUT_REQUEST)
 		answer_request(c, &to, &q.ask, now);
 	else
-		answer_response(c, &to, &q.response);
+		answer_response(c, &to, &q.response, now);
 }
 
 static void

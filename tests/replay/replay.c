@@ -303,18 +303,57 @@ do_respond(struct replay *r, char *words, char *expected)
 {
 	const char *id = kit_word(&words);
 	const char *begun = kit_word(&words);
-	struct response response = { text_of(id), begun != NULL };
+	struct response response = { .id = text_of(id),
+				     .begun = begun != NULL };
 	struct exposure e;
 	char facts[FACTS_MAX] = "unexposed";
 
 	if (id == NULL || (begun != NULL && strcmp(begun, "begun") != 0))
 		kit_fault("respond needs an id, and maybe begun", "");
-	gate_respond(r->desk->gate, &response, &e);
+	gate_respond(r->desk->gate, &response, r->desk->now, &e);
 	if (e.exposed)
 		snprintf(facts, sizeof(facts),
 			 "exposed inflight=%u queued=%u limit=%u", e.inflight,
 			 e.queued, e.limit);
 	expect(r, expected, facts);
+}
+
+/* "report IP:PORT N": an engine says how many wait in it. */
+static void
+do_report(struct replay *r, char *words, char *expected)
+{
+	char *engine = kit_word(&words);
+	const char *waiting = kit_word(&words);
+	struct address address;
+	const char *ip;
+	uint16_t port;
+
+	if (engine == NULL || waiting == NULL)
+		kit_fault("report needs an engine and a number", "");
+	kit_host_port(engine, &ip, &address, &port);
+	gate_report(r->desk->gate, &address, port,
+		    (uint32_t)kit_number(waiting), r->desk->now);
+	expect_events(r, expected);
+}
+
+/* "host IP:PORT red", port 0 for all: an endpoint is set by hand. */
+static void
+do_host(struct replay *r, char *words, char *expected)
+{
+	char *host = kit_word(&words);
+	const char *state = kit_word(&words);
+	char result[FACTS_MAX];
+	struct address address;
+	const char *ip;
+	uint16_t port;
+
+	if (host == NULL || state == NULL)
+		kit_fault("host needs an address, and red or green", "");
+	kit_host_port(host, &ip, &address, &port);
+	snprintf(result, sizeof(result), "found=%zu",
+		 gate_set_host(r->desk->gate, &address, port,
+			       strcmp(state, "red") == 0, r->desk->now));
+	expect(r, expected, result);
 }
 
 static void
@@ -466,6 +505,8 @@ static const struct command commands[] = {
 	{ "ask", do_ask, true },
 	{ "end", do_end, true },
 	{ "respond", do_respond, true },
+	{ "report", do_report, true },
+	{ "host", do_host, true },
 	{ "tick", do_tick, true },
 	{ "lost", do_lost, true },
 	{ "look", do_look, true },

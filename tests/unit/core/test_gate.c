@@ -146,7 +146,7 @@ step_5_a_newcomer_stands_behind_who_waits(void **state)
 	assert_admitted(d, "a");
 	assert_int_equal(ask(d, "b"), VERDICT_WAIT);
 	/* Room that nobody was told of. */
-	p->effective.value.max_outstanding = 5;
+	p->adaptive.ceiling = 5;
 	assert_int_equal(ask(d, "c"), VERDICT_WAIT);
 	assert_refused(d, "d http=2", REASON_CAPACITY_SHED);
 	assert_int_equal(last.limit, 5);

@@ -595,7 +595,7 @@ do_respond(void)
 	struct response response = { text_of(i->id), chance(60) };
 	struct exposure e;
 
-	gate_respond(gate, &response, &e);
+	gate_respond(gate, &response, now, &e);
 	if (i->place != EXECUTING) {
 		assert_false(e.exposed);
 		return;

@@ -34,7 +34,7 @@ take(struct pool *p)
 	struct request *r;
 	struct placement at;
 
-	if (pool_place(p, ROLE_NORMAL, &at) != PICK_FOUND)
+	if (pool_place(p, ROLE_NORMAL, 0, &at) != PICK_FOUND)
 		return -1;
 	r = kit_request();
 	r->tenant = tenants_slot(&p->tenants, 0);
@@ -112,10 +112,10 @@ a_full_endpoint_leaves_it_to_another(void **state)
 	assert_int_equal(p->endpoints[0].units, 2);
 	assert_int_equal(p->endpoints[1].units, 2);
 	/* For who only observes: the lightest, were there no ceiling. */
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at), PICK_ALL_FULL);
 	assert_ptr_equal(at.endpoint, &p->endpoints[0]);
 	give_back(p, 0);
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_FOUND);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at), PICK_FOUND);
 	end(p);
 }
 
@@ -130,9 +130,10 @@ an_endpoint_that_is_down_is_not_picked(void **state)
 	(void)state;
 	p->endpoints[0].up = false;
 	assert_int_equal(take(p), 1);
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at), PICK_ALL_FULL);
 	p->endpoints[1].up = false;
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_NONE_ELIGIBLE);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at),
+			 PICK_NONE_ELIGIBLE);
 	assert_null(at.endpoint);
 	end(p);
 }
@@ -154,7 +155,7 @@ a_disaggregated_pool_is_served_by_its_decode_endpoints(void **state)
 	assert_int_equal(take(p), 1);
 	assert_int_equal(pool_metric(p, METRIC_inflight, METRIC_ROLE_PREFILL),
 			 1);
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_ALL_FULL);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at), PICK_ALL_FULL);
 	assert_int_equal(at.limit, 1);
 	pool_end_prefill(TAILQ_FIRST(&p->endpoints[1].executing));
 	assert_int_equal(take(p), 1);
@@ -181,7 +182,8 @@ a_pool_without_endpoints_serves_nobody(void **state)
 		free(rule->endpoints[--rule->endpoint_count].ip);
 	p = pool_new(rule, &env);
 	assert_non_null(p);
-	assert_int_equal(pool_place(p, ROLE_NORMAL, &at), PICK_NONE_ELIGIBLE);
+	assert_int_equal(pool_place(p, ROLE_NORMAL, 0, &at),
+			 PICK_NONE_ELIGIBLE);
 	rule_free(&rule);
 	pool_free(&p);
 }
@@ -198,7 +200,7 @@ the_service_has_room_below_its_ceiling(void **state)
 	assert_true(pool_has_room(p));
 	take(p);
 	assert_false(pool_has_room(p));
-	p->effective.value.max_outstanding = 0;
+	p->adaptive.ceiling = 0;
 	assert_true(pool_has_room(p));
 	end(p);
 }
@@ -412,7 +414,7 @@ a_leg_holds_no_unit_of_the_service(void **state)
 	struct placement at;
 
 	(void)state;
-	assert_int_equal(pool_place(p, ROLE_PREFILL, &at), PICK_FOUND);
+	assert_int_equal(pool_place(p, ROLE_PREFILL, 0, &at), PICK_FOUND);
 	assert_ptr_equal(at.endpoint, &p->endpoints[0]);
 	assert_null(at.prefill);
 	pool_take(p, &at, r);
@@ -560,7 +562,7 @@ what_is_known_of_an_endpoint_outlives_its_pool(void **state)
 	old->endpoints[0].up = false;
 	endpoint_name(&old->endpoints[0], text_of("gpu1"));
 	old->endpoints[1].up = false;
-	pool_inherit(p, old);
+	pool_inherit(p, old, 0);
 	assert_true(p->endpoints[0].up);
 	assert_false(p->endpoints[1].up);
 	assert_string_equal(p->endpoints[1].server, "gpu1");

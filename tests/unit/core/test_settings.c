@@ -127,6 +127,8 @@ a_rule_may_declare_what_the_contract_says(void **state)
 			max = MODE_ENFORCE;
 		else if (def->kind == SETTING_SWITCH)
 			max = SWITCH_ON;
+		else if (def->kind == SETTING_FOLLOW)
+			max = FOLLOW_SAMPLE;
 		else if (i == SETTING_ID_queue_depth)
 			max = 65536;
 		else if (i == SETTING_ID_tenant_max_share_pct)
