@@ -121,6 +121,39 @@ assert_bounds(struct desk *d)
 	assert_true(p->queue.len <= 4);
 }
 
+#define SHARED RULE "tenant_max_share_pct=50 "
+#define PAIRS                                                                  \
+	"port=8081 pd mode=enforce prefill_max_inflight=1 "                    \
+	"endpoints=10.0.1.1:1@prefill,10.0.1.2:1@decode "
+
+/* Tenants hold all that is held. */
+static void
+assert_tenants(struct desk *d)
+{
+	struct pool *p = desk_pool(d, "");
+	uint32_t units = p->tenants.last.units;
+	uint32_t waiting = p->tenants.last.waiting;
+
+	for (size_t i = 0; i < TENANTS_MAX; i++) {
+		units += p->tenants.slot[i].units;
+		waiting += p->tenants.slot[i].waiting;
+	}
+	assert_int_equal(units, p->units);
+	assert_int_equal(waiting, p->queue.len);
+}
+
+/* A pair is whole, or not there. */
+static void
+assert_pairs(struct desk *d)
+{
+	struct pool *p = desk_pool(d, PAIRS);
+
+	assert_true(p->endpoints[0].units <= 1);
+	assert_int_equal(p->endpoints[0].units, p->executing);
+	assert_int_equal(p->endpoints[1].units, p->units);
+	assert_int_equal(p->endpoints[0].beside, p->units);
+}
+
 static void
 ask_all(struct desk *d, const char *const *questions, size_t count)
 {
@@ -131,6 +164,7 @@ ask_all(struct desk *d, const char *const *questions, size_t count)
 		assert_true(verdict != VERDICT_BYPASS);
 		take_answers(d);
 		assert_bounds(d);
+		assert_tenants(d);
 	}
 }
 
@@ -183,17 +217,60 @@ play(struct desk *d)
 	assert_true(TAILQ_EMPTY(&d->gate->retired));
 }
 
+/* With tenants, whose share begins while they wait, and with pairs. */
 static void
-nobody_is_lost_whichever_allocation_fails(void **state)
+play_shared(struct desk *d)
 {
-	(void)state;
+	static const char *const before[] = {
+		"a tenant=x", "b tenant=x", "c tenant=x",
+		"d tenant=y", "e tenant=x",
+	};
+	static const char *const shared[] = {
+		"f tenant=x",        "g tenant=y",
+		"c as=c2 tenant=x",  "d as=d2 tenant=y peer=1",
+		"h tenant=z http=2", "i tenant=",
+	};
+	static const char *const pairs[] = {
+		"p port=8081",
+		"q port=8081",
+		"r port=8081 leg=prefill",
+		"p as=p2 port=8081",
+	};
+
+	put_after_all(d, RULE, GATE_CREATED);
+	put_after_all(d, PAIRS, GATE_CREATED);
+	ask_all(d, before, ARRAY_LEN(before));
+	put_after_all(d, SHARED, GATE_CHANGED);
+	take_answers(d);
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		assert_true(ask(d, pairs[i]) != VERDICT_BYPASS);
+		assert_pairs(d);
+	}
+	ask_all(d, shared, ARRAY_LEN(shared));
+	end(d, "a");
+	take_answers(d);
+	put_after_all(d, RULE "tenant_borrow=on", GATE_CHANGED);
+	put_after_all(d, SHARED "tenant_borrow=on", GATE_CHANGED);
+	take_answers(d);
+	ask_all(d, shared, ARRAY_LEN(shared));
+	end_all(d);
+	assert_tenants(d);
+	assert_pairs(d);
+	assert_int_equal(desk_pool(d, "")->units, 0);
+	assert_int_equal(desk_pool(d, "")->queue.len, 0);
+	assert_int_equal(desk_pool(d, PAIRS)->executing, 0);
+}
+
+static void
+fail_each_in_turn(void (*scenario)(struct desk *d))
+{
 	fail_at = 0;
 	do {
 		struct desk *d = desk_open("");
 
 		asked = 0;
 		fail_at++;
-		play(d);
+		scenario(d);
 		for (size_t i = 0; i < METRIC_VALUES_MAX; i++)
 			assert_int_equal(
 				d->gate->metrics.value[METRIC_anomalies][i], 0);
@@ -202,6 +279,20 @@ nobody_is_lost_whichever_allocation_fails(void **state)
 	} while (asked >= fail_at);
 	/* A scenario that asks for nothing proves nothing. */
 	assert_true(fail_at > 20);
+}
+
+static void
+nobody_is_lost_whichever_allocation_fails(void **state)
+{
+	(void)state;
+	fail_each_in_turn(play);
+}
+
+static void
+no_share_and_no_pair_is_lost_whichever_allocation_fails(void **state)
+{
+	(void)state;
+	fail_each_in_turn(play_shared);
 }
 
 static void
@@ -365,6 +456,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_is_lost_whichever_allocation_fails),
+		cmocka_unit_test(
+			no_share_and_no_pair_is_lost_whichever_allocation_fails),
 		cmocka_unit_test(a_rule_that_found_no_memory_changed_nothing),
 		cmocka_unit_test(a_plan_is_carried_out_without_memory),
 		cmocka_unit_test(a_gate_without_memory_is_none),
