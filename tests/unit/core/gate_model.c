@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+/* Where it adapts, as the gate has it. */
+static uint32_t
+ceiling_in_force(const struct mpool *m)
+{
+	return pool_ceiling(m->pool);
+}
+
 bool
 model_is_whole(const struct mpool *m, enum role leg)
 {
@@ -53,8 +60,7 @@ model_unit_bound(const struct mpool *m)
 {
 	if (!model_is_shared(m))
 		return UINT32_MAX;
-	return part_of(m->settings.max_outstanding,
-		       m->settings.tenant_max_share_pct);
+	return part_of(ceiling_in_force(m), m->settings.tenant_max_share_pct);
 }
 
 uint32_t
@@ -120,7 +126,7 @@ model_next(const struct model *model, const struct mpool *m)
 static bool
 has_room(const struct mpool *m, const struct tally *t)
 {
-	uint32_t ceiling = m->settings.max_outstanding;
+	uint32_t ceiling = ceiling_in_force(m);
 
 	return ceiling == 0 || t->all_units < ceiling;
 }
@@ -190,7 +196,7 @@ held(const struct mpool *m, const struct tally *t, const struct ask *ask,
 	    m->disaggregated)
 		return f;
 	if (t->waiting[group] >= model_queue_bound(m))
-		return refused(REASON_TENANT_SHARE, s->max_outstanding);
+		return refused(REASON_TENANT_SHARE, ceiling_in_force(m));
 	if (m->waiting_len >= s->queue_depth)
 		return refused(REASON_QUEUE_FULL, f.limit);
 	return (struct forecast){ VERDICT_WAIT, REASON_QUEUED, 0 };
@@ -203,8 +209,7 @@ forecast_place(const struct mpool *m, const struct tally *t,
 	struct mplace at = model_place(m, ask->leg);
 
 	if (at.none)
-		return refused(REASON_NO_HEALTHY_CAPACITY,
-			       m->settings.max_outstanding);
+		return refused(REASON_NO_HEALTHY_CAPACITY, ceiling_in_force(m));
 	if (at.full > 0)
 		return held(m, t, ask, group,
 			    refused(REASON_CAPACITY_SHED, at.limit));
@@ -234,8 +239,8 @@ forecast_enforced(const struct model *model, const struct mpool *m,
 		  const struct ask *ask, unsigned group)
 {
 	const struct settings *s = &m->settings;
-	uint32_t held_up = s->max_outstanding > 0 ? s->max_outstanding
-						  : s->ep_max_inflight;
+	uint32_t held_up = ceiling_in_force(m) > 0 ? ceiling_in_force(m)
+						   : s->ep_max_inflight;
 	struct tally t;
 
 	model_count(model, m, &t);
@@ -243,13 +248,13 @@ forecast_enforced(const struct model *model, const struct mpool *m,
 		return forecast_place(m, &t, ask, group);
 	if (is_over(m, &t, group) && !is_lent(m, &t))
 		return held(m, &t, ask, group,
-			    refused(REASON_TENANT_SHARE, s->max_outstanding));
+			    refused(REASON_TENANT_SHARE, ceiling_in_force(m)));
 	if (somebody_is_first(model, m, &t))
 		return held(m, &t, ask, group,
 			    refused(REASON_CAPACITY_SHED, held_up));
 	if (!has_room(m, &t))
 		return held(m, &t, ask, group,
-			    refused(REASON_CAPACITY_SHED, s->max_outstanding));
+			    refused(REASON_CAPACITY_SHED, ceiling_in_force(m)));
 	return forecast_place(m, &t, ask, group);
 }
 
@@ -260,7 +265,7 @@ model_forecast(const struct model *model, const struct mpool *m,
 	if (m->settings.mode != MODE_ENFORCE)
 		return (struct forecast){ VERDICT_ADMIT, REASON_ADMITTED, 0 };
 	if (model->closed)
-		return refused(REASON_DRAINING, m->settings.max_outstanding);
+		return refused(REASON_DRAINING, ceiling_in_force(m));
 	return forecast_enforced(model, m, ask, group);
 }
 

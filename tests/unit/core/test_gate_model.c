@@ -47,7 +47,7 @@ struct scale {
 };
 
 /* A few, so that all that meets does meet. */
-static const struct scale narrow = { STEPS, 48, 4, 9, 4, 7, 34, 0, 60, 200 };
+static const struct scale narrow = { STEPS, 48, 4, 9, 4, 7, 34, 0, 60, 100 };
 
 /* More tenants than there are slots. */
 static const struct scale wide = {
@@ -87,7 +87,8 @@ static bool out_of_order;
 static struct {
 	uint64_t reason[REASON_COUNT];
 	uint64_t superseded, reclaimed, early, lost;
-	uint64_t regrouped, passed, borrowed, pairs, legs, exposed, begun;
+	uint64_t tightened, regrouped, passed, borrowed, pairs, legs, exposed,
+		begun;
 	uint32_t most_active;
 } seen;
 
@@ -157,6 +158,8 @@ any_settings(void)
 	if (s.queue_depth == 0)
 		s.queue_wait_ms = 0;
 	s.expose_headers = any_switch(50);
+	s.adaptive = chance(30) ? FOLLOW_ON : FOLLOW_OFF;
+	s.telemetry_stale_ms = 20000;
 	any_share(&s);
 	return s;
 }
@@ -584,7 +587,7 @@ assert_exposed(const struct mpool *m, const struct exposure *e)
 		return;
 	assert_int_equal(e->inflight, t.all_units);
 	assert_int_equal(e->queued, m->waiting_len);
-	assert_int_equal(e->limit, m->settings.max_outstanding);
+	assert_int_equal(e->limit, pool_ceiling(m->pool));
 	seen.exposed++;
 }
 
@@ -605,6 +608,19 @@ do_respond(void)
 		return;
 	seen.begun += i->prefill != NULL;
 	i->prefill = NULL;
+}
+
+/* Half of them say that somebody waits in them. */
+static void
+do_report(void)
+{
+	const struct mpool *m = rules[any_rule()].pool;
+	const struct endpoint *e;
+
+	if (m == NULL)
+		return;
+	e = &m->pool->endpoints[pick((unsigned)m->pool->endpoint_count)];
+	gate_report(gate, &e->address, e->port, chance(50) ? 0 : 3, now);
 }
 
 /* ---- ends ---- */
@@ -1010,7 +1026,7 @@ look_at_ceilings(const struct mpool *m, const struct before *b)
 	if (s->mode != MODE_ENFORCE)
 		return;
 	if (s->max_outstanding > 0 && m->pool->units > units)
-		assert_true(m->pool->units <= s->max_outstanding);
+		assert_true(m->pool->units <= pool_ceiling(m->pool));
 	for (size_t i = 0; i < m->pool->endpoint_count; i++) {
 		const struct endpoint *e = &m->pool->endpoints[i];
 		uint32_t ceiling = ceilings[e->role];
@@ -1020,11 +1036,25 @@ look_at_ceilings(const struct mpool *m, const struct before *b)
 	}
 }
 
+/* Only where it follows the engines it may be less than what is configured. */
+static void
+look_at_adaptation(const struct mpool *m)
+{
+	uint32_t most = m->settings.max_outstanding;
+	uint32_t ceiling = pool_ceiling(m->pool);
+
+	assert_int_equal(ceiling == 0, most == 0);
+	assert_true(ceiling == most ||
+		    (ceiling < most && m->settings.adaptive == FOLLOW_ON));
+	if (ceiling < most && model_is_shared(m))
+		seen.tightened++;
+}
+
 /* Nobody waits who could run. */
 static void
 look_at_idleness(const struct mpool *m)
 {
-	uint32_t ceiling = m->settings.max_outstanding;
+	uint32_t ceiling = pool_ceiling(m->pool);
 	struct mplace at;
 
 	if (m->waiting_len == 0)
@@ -1111,6 +1141,7 @@ look_at_all(const struct before before[RULES])
 		look_at_tenants(m);
 		look_at_units(m);
 		look_at_ceilings(m, &before[i]);
+		look_at_adaptation(m);
 		look_at_idleness(m);
 		look_at_counters(m);
 	}
@@ -1122,10 +1153,11 @@ look_at_all(const struct before before[RULES])
 static void
 step(void)
 {
-	static void (*const often[])(
-		void) = { do_ask,    do_ask,  do_ask,     do_ask,     do_ask,
-			  do_end,    do_end,  do_end,     do_tick,    do_look,
-			  do_change, do_lose, do_respond, do_maintain };
+	static void (*const often[])(void) = {
+		do_ask,  do_ask,    do_ask,    do_ask,     do_ask,
+		do_end,  do_end,    do_end,    do_tick,    do_look,
+		do_lose, do_change, do_report, do_respond, do_maintain,
+	};
 	struct before before[RULES];
 
 	for (unsigned i = 0; i < RULES; i++)
@@ -1167,9 +1199,9 @@ static void
 assert_all_was_seen(void)
 {
 	const uint64_t often[] = {
-		seen.superseded, seen.reclaimed, seen.early,    seen.lost,
-		seen.regrouped,  seen.passed,    seen.borrowed, seen.pairs,
-		seen.legs,       seen.exposed,   seen.begun,
+		seen.superseded, seen.reclaimed, seen.early,   seen.lost,
+		seen.tightened,  seen.regrouped, seen.passed,  seen.borrowed,
+		seen.pairs,      seen.legs,      seen.exposed, seen.begun,
 	};
 
 	for (size_t i = 0; i < REASON_COUNT; i++)
