@@ -195,6 +195,7 @@ queue_or_refuse(const struct decision *d, enum reason reason, uint32_t limit)
 
 	if (!may_wait(d))
 		return refuse(d, reason, limit);
+	assert(d->tenant != NULL);
 	if (d->tenant->waiting >= p->tenants.queue_bound)
 		return refuse_tenant(d);
 	if (!queue_has_room(&p->queue, p->effective.value.queue_depth))
