@@ -438,6 +438,8 @@ gate_respond(struct gate *g, const struct response *response, usec_t now,
 	if (r == NULL || r->state != REQUEST_EXECUTING)
 		return;
 	p = r->pool;
+	if (pool_move(r->pool, r, response->server))
+		gate_wake(g, r->pool, now);
 	if (response->begun)
 		begin_answer(r, now);
 	if (!pool_exposes(p))

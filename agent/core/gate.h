@@ -158,7 +158,8 @@ enum line_result gate_end(struct gate *g, const struct ending *ending,
 /* An answer of an engine begins (interface 2, admission-response). */
 struct response {
 	struct text id;
-	bool begun; /* the first event of its stream is there */
+	struct text server; /* HAProxy's name of who answers */
+	bool begun;         /* the first event of its stream is there */
 };
 
 /* What its client is told of the pool (rows 290 to 307). */
@@ -170,8 +171,9 @@ struct exposure {
 };
 
 /*
- * A prefill unit is given back once the data has begun. An id that is not
- * executing exposes nothing.
+ * Where HAProxy has sent it to another endpoint than ours, its unit moves
+ * there (row 29). A prefill unit is given back once the data has begun. An id
+ * that is not executing exposes nothing.
  */
 void gate_respond(struct gate *g, const struct response *response, usec_t now,
 		  struct exposure *exposure);

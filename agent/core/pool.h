@@ -149,6 +149,12 @@ enum pick pool_place(const struct pool *p, enum role leg, usec_t now,
 /* r executes there from now on; its tenant, if it has one, holds a unit. */
 void pool_take(struct pool *p, const struct placement *at, struct request *r);
 
+/*
+ * It executes on the endpoint of that name, if that serves what its own one
+ * does; else, or where it has none, it stays. Returns whether it moved.
+ */
+bool pool_move(struct pool *p, struct request *r, struct text server);
+
 /* Its prefill is done, if it has one. */
 void pool_end_prefill(struct request *r);
 

@@ -150,6 +150,50 @@ leave_endpoint(struct pool *p, struct request *r)
 	r->endpoint = NULL;
 }
 
+/* In the place that its age has among those who execute there. */
+static void
+join_executing(struct endpoint *e, struct request *r)
+{
+	struct request *before = TAILQ_LAST(&e->executing, endpoint_units);
+
+	while (before != NULL && before->admitted > r->admitted)
+		before = TAILQ_PREV(before, endpoint_units, executing);
+	if (before == NULL)
+		TAILQ_INSERT_HEAD(&e->executing, r, executing);
+	else
+		TAILQ_INSERT_AFTER(&e->executing, before, r, executing);
+}
+
+static struct endpoint *
+endpoint_named(const struct pool *p, enum role role, struct text server)
+{
+	for (size_t i = 0; i < p->endpoint_count; i++) {
+		struct endpoint *e = &p->endpoints[i];
+
+		if (e->role == role && text_is(server, e->server))
+			return e;
+	}
+	return NULL;
+}
+
+bool
+pool_move(struct pool *p, struct request *r, struct text server)
+{
+	struct endpoint *from = r->endpoint;
+	struct endpoint *to;
+
+	if (from == NULL || text_is(server, from->server))
+		return false;
+	to = endpoint_named(p, from->role, server);
+	if (to == NULL)
+		return false;
+	leave_endpoint(p, r);
+	r->endpoint = to;
+	to->units++;
+	join_executing(to, r);
+	return true;
+}
+
 void
 pool_give_back(struct pool *p, struct request *r)
 {

@@ -17,6 +17,7 @@
 /* The arguments as they came; an absent one is zero. */
 struct fields {
 	struct text id, pool, host, method, path, model, role, tenant;
+	struct text server;
 	struct address vip;
 	int64_t vport, http, waited_ms;
 	int64_t body_len, body_size;
@@ -57,7 +58,7 @@ static const struct argument {
 	MARKED(body_size, NUMBER), FIELD(chunked, FLAG),
 	FIELD(role, TEXT),         FIELD(waited_ms, NUMBER),
 	FIELD(tenant, TEXT),       FIELD(streamed, FLAG),
-	FIELD(head, BYTES),
+	FIELD(head, BYTES),        FIELD(server, TEXT),
 #undef FIELD
 #undef MARKED
 #undef NAME
@@ -242,7 +243,9 @@ has_begun(const struct fields *f)
 static void
 fill_response(struct response *response, const struct fields *f)
 {
-	*response = (struct response){ .id = f->id, .begun = has_begun(f) };
+	*response = (struct response){ .id = f->id,
+				       .server = f->server,
+				       .begun = has_begun(f) };
 }
 
 static void

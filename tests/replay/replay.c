@@ -297,19 +297,35 @@ do_end(struct replay *r, char *words, char *expected)
 	each_of(ids, end_one, &(struct each){ r, words, expected });
 }
 
-/* "respond ID [begun]": an answer of an engine begins. */
+static void
+read_response(struct response *response, char *words)
+{
+	char *word;
+
+	while ((word = kit_word(&words)) != NULL) {
+		const char *server = kit_value(word, "server");
+
+		if (server != NULL)
+			response->server = text_of(server);
+		else if (strcmp(word, "begun") == 0)
+			response->begun = true;
+		else
+			kit_fault("neither begun nor server=", word);
+	}
+}
+
+/* "respond ID [begun] [server=NAME]": an answer of an engine begins. */
 static void
 do_respond(struct replay *r, char *words, char *expected)
 {
 	const char *id = kit_word(&words);
-	const char *begun = kit_word(&words);
-	struct response response = { .id = text_of(id),
-				     .begun = begun != NULL };
+	struct response response = { .id = text_of(id) };
 	struct exposure e;
 	char facts[FACTS_MAX] = "unexposed";
 
-	if (id == NULL || (begun != NULL && strcmp(begun, "begun") != 0))
-		kit_fault("respond needs an id, and maybe begun", "");
+	if (id == NULL)
+		kit_fault("respond needs an id", "");
+	read_response(&response, words);
 	gate_respond(r->desk->gate, &response, r->desk->now, &e);
 	if (e.exposed)
 		snprintf(facts, sizeof(facts),

@@ -268,6 +268,7 @@ answer_has_begun_or_not(void **state)
 
 		begin_response(&d);
 		put_text(&d, "id", "one");
+		put_text(&d, "server", "s1");
 		if (rows[i].streamed >= 0)
 			spop_argument_put(&d.w, "streamed",
 					  spop_value_bool(rows[i].streamed));
@@ -277,6 +278,7 @@ answer_has_begun_or_not(void **state)
 		assert_true(d.question.usable);
 		assert_int_equal(d.question.about, ABOUT_RESPONSE);
 		assert_true(text_is(d.question.response.id, "one"));
+		assert_true(text_is(d.question.response.server, "s1"));
 		assert_int_equal(d.question.response.begun, rows[i].begun);
 	}
 }
@@ -406,7 +408,7 @@ unknown_arguments_are_passed_over(void **state)
 	(void)state;
 	begin_response(&d);
 	put_text(&d, "status", "fine");
-	put_int(&d, "server", 1);
+	put_int(&d, "serving", 1);
 	put_bytes(&d, "Id", "other");
 	put_text(&d, "id", "one");
 	assert_int_equal(read(&d), 0);
