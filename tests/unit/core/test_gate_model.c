@@ -606,7 +606,8 @@ static void
 do_respond(void)
 {
 	struct mid *i = &ids[pick(scale->ids)];
-	struct response response = { .id = text_of(i->id), .begun = chance(60) };
+	struct response response = { .id = text_of(i->id),
+				     .begun = chance(60) };
 	struct exposure e;
 
 	gate_respond(gate, &response, now, &e);
