@@ -243,6 +243,14 @@ agent_stop(struct agent **agent)
 	return took;
 }
 
+void
+agent_crash(struct agent **agent)
+{
+	kill((*agent)->pid, SIGKILL);
+	wait_for_end(*agent);
+	forget(agent);
+}
+
 int
 agent_run(const struct agent_setup *setup, char **log)
 {

@@ -39,6 +39,9 @@ struct agent *agent_start(const struct agent_setup *setup);
  */
 usec_t agent_stop(struct agent **agent);
 
+/* Kills it at once: it cannot do anything about that. */
+void agent_crash(struct agent **agent);
+
 /*
  * Runs one that ends by itself, with exactly these options. Returns its exit
  * status; what it wrote to stderr stands in *log, which the caller frees.
