@@ -18,6 +18,7 @@
 
 #include "agent/core/gate.h"
 #include "agent/io/api.h"
+#include "agent/io/api_token.h"
 #include "agent/io/clock.h"
 #include "agent/io/descriptors.h"
 #include "agent/io/disk_writer.h"
@@ -59,6 +60,7 @@ struct app {
 	struct log_receiver *lines;
 	struct haproxy_api *haproxy;
 	struct api *api;
+	struct api_token token; /* of no length: none is asked for */
 	struct event *on_signal[ARRAY_LEN(signals)];
 	struct descriptors descriptors;
 	uint64_t rule_changes; /* that were looked at */
@@ -105,6 +107,30 @@ read_addresses(struct app *app)
 	ok = parse_address("api-listen", o->api_listen, &at->api) && ok;
 	return parse_list("haproxy-socket", &o->haproxy_sockets, at->haproxy) &&
 	       ok;
+}
+
+static bool
+read_token(struct app *app)
+{
+	const char *path = app->options.api_token_file;
+	const char *why =
+		path == NULL ? NULL : api_token_read(&app->token, path);
+
+	return why == NULL || wrong("api-token-file", path, why);
+}
+
+/* Nobody is let in from outside because somebody forgot a token. */
+static bool
+judge_exposure(const struct app *app)
+{
+	const struct options *o = &app->options;
+
+	if (o->api_token_file != NULL || o->api_open ||
+	    listen_address_is_local(&app->addresses.api))
+		return true;
+	return wrong("api-listen", o->api_listen,
+		     "is open to others than this machine: give "
+		     "--api-token-file, or --api-open if that is meant");
 }
 
 static const char *
@@ -307,6 +333,7 @@ open_api(struct app *app)
 		.version = SPOA_VERSION,
 		.request_buffer_kib = app->options.request_buffer_kib,
 		.disk = app->disk,
+		.token = app->token.len > 0 ? &app->token : NULL,
 	};
 	int fd = open_listener("api", app->options.api_listen,
 			       &app->addresses.api);
@@ -372,12 +399,24 @@ end(struct app *app, int number)
 	event_base_loopexit(app->base, &longest);
 }
 
+/* The files that may have changed are read again. */
+static void
+hang_up(struct app *app)
+{
+	if (app->options.api_token_file == NULL)
+		log_info("hangup: no file to read again");
+	else if (read_token(app))
+		log_info("hangup: token read again");
+	else
+		log_warnx("hangup: the token stays as it was");
+}
+
 static void
 on_signal(evutil_socket_t number, short what, void *arg)
 {
 	(void)what;
 	if (number == SIGHUP)
-		log_info("hangup: no file to reopen");
+		hang_up(arg);
 	else
 		end(arg, (int)number);
 }
@@ -483,6 +522,8 @@ main(int argc, char **argv)
 	descriptors_raise(&app.descriptors);
 	app.gate = make_gate(&app.options);
 	ok = read_addresses(&app);
+	ok = ok && judge_exposure(&app);
+	ok = read_token(&app) && ok;
 	ok = app.gate != NULL && load_rules(&app) && ok;
 	if (app.gate != NULL && !judge_environment(&app.gate->env) &&
 	    app.options.check)

@@ -10,6 +10,8 @@
 #include <sys/queue.h>
 
 #include "agent/io/api_call.h"
+#include "agent/io/api_connection.h"
+#include "agent/io/api_guard.h"
 #include "agent/io/api_route.h"
 #include "agent/io/api_write.h"
 #include "agent/io/listener.h"
@@ -19,6 +21,9 @@
 
 #define CONNECTIONS_MAX 256
 #define CONNECTION_IDLE_SECONDS 10
+
+/* For a request or an answer as a whole, however it trickles. */
+#define CONNECTION_PATIENCE (40 * USEC_PER_SEC)
 
 /* Request line, headers and what is being written; bodies are apart. */
 #define CONNECTION_BYTES 32768
@@ -35,10 +40,12 @@ struct api {
 	struct event *run;         /* owned; runs it, behind the turn */
 	struct listener *listener; /* owned */
 	struct api_options options;
+	struct api_connections connections;
 	struct api_writes writes;
 	size_t suspended; /* connections whose write was not answered at once */
 	struct exchanges waiting; /* whole, but one is served in a run */
 	bool served;              /* one was, in this run */
+	bool evicted;             /* one makes room, but is not gone yet */
 	bool ready;
 	usec_t now; /* while the daemon runs */
 };
@@ -57,6 +64,36 @@ struct exchange {
 	bool begun;       /* its headers are read */
 	char target[];
 };
+
+/* ---- connections ---- */
+
+static struct api_connection *
+connection_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info == NULL ? NULL : info->socket_context;
+}
+
+static void
+on_connection(void *arg, struct MHD_Connection *mhd, void **context,
+	      enum MHD_ConnectionNotificationCode code)
+{
+	struct api *api = arg;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		*context = api_connection_add(&api->connections, mhd);
+	else
+		api_connection_remove(&api->connections, *context);
+}
+
+static void
+suspend(struct exchange *e)
+{
+	api_connection_hold(&e->api->connections, connection_of(e->connection));
+	MHD_suspend_connection(e->connection);
+}
 
 /* ---- requests ---- */
 
@@ -85,8 +122,8 @@ on_completed(void *arg, struct MHD_Connection *connection, void **context,
 	struct exchange *e = *context;
 	struct api *api = arg;
 
-	(void)connection;
 	(void)code;
+	api_connection_touch(&api->connections, connection_of(connection));
 	if (e == NULL)
 		return;
 	if (e->suspended)
@@ -173,8 +210,9 @@ add_retry_after(struct MHD_Response *response, unsigned seconds)
 
 /* Takes the answer's body. */
 static enum MHD_Result
-send_answer(struct MHD_Connection *connection, struct api_answer *answer)
+send_answer(struct exchange *e)
 {
+	struct api_answer *answer = &e->write.answer;
 	struct MHD_Response *response;
 	enum MHD_Result sent;
 
@@ -190,8 +228,13 @@ send_answer(struct MHD_Connection *connection, struct api_answer *answer)
 					answer->type);
 	add_allow(response, answer->allow);
 	add_retry_after(response, answer->retry_after);
-	sent = MHD_queue_response(connection, answer->status, response);
+	if (answer->status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(
+			response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+	sent = MHD_queue_response(e->connection, answer->status, response);
 	MHD_destroy_response(response);
+	api_connection_touch(&e->api->connections,
+			     connection_of(e->connection));
 	return sent;
 }
 
@@ -203,12 +246,21 @@ route(struct api *api, struct exchange *e)
 
 	write->call = &e->call;
 	write->route = api_route_find(&e->call, &write->answer);
-	if (write->route == NULL)
+	if (write->route == NULL ||
+	    (write->route->changes &&
+	     !api_guard_admits(&e->call, &write->answer)))
 		return true;
 	if (api_route_changes_rules(write->route))
 		return api_writes_take(&api->writes, write);
 	api_route_serve(write->route, &e->call, &write->answer);
 	return true;
+}
+
+static struct text
+header(const struct exchange *e, const char *name)
+{
+	return text_of(MHD_lookup_connection_value(e->connection,
+						   MHD_HEADER_KIND, name));
 }
 
 /* The same. */
@@ -223,6 +275,9 @@ serve(struct api *api, struct exchange *e, const char *method)
 		.options = &api->options,
 		.ready = api->ready,
 		.now = api->now,
+		.authorization = header(e, MHD_HTTP_HEADER_AUTHORIZATION),
+		.host = header(e, MHD_HTTP_HEADER_HOST),
+		.origin = header(e, MHD_HTTP_HEADER_ORIGIN),
 	};
 	if (e->refused == MHD_HTTP_CONTENT_TOO_LARGE)
 		api_answer_error(answer, e->refused,
@@ -240,7 +295,7 @@ static void
 let_wait(struct api *api, struct exchange *e)
 {
 	TAILQ_INSERT_TAIL(&api->waiting, e, link);
-	MHD_suspend_connection(e->connection);
+	suspend(e);
 }
 
 /* The daemon deals with whom it resumes before it looks for others. */
@@ -263,7 +318,7 @@ static enum MHD_Result
 serve_or_suspend(struct api *api, struct exchange *e, const char *method)
 {
 	if (e->suspended)
-		return send_answer(e->connection, &e->write.answer);
+		return send_answer(e);
 	/* However many come at once, a decision waits for one of them. */
 	if (api->served) {
 		let_wait(api, e);
@@ -271,10 +326,10 @@ serve_or_suspend(struct api *api, struct exchange *e, const char *method)
 	}
 	api->served = true;
 	if (serve(api, e, method))
-		return send_answer(e->connection, &e->write.answer);
+		return send_answer(e);
 	e->suspended = true;
 	api->suspended++;
-	MHD_suspend_connection(e->connection);
+	suspend(e);
 	return MHD_YES;
 }
 
@@ -339,11 +394,19 @@ is_full(const struct api *api)
 	return info != NULL && info->num_connections >= CONNECTIONS_MAX;
 }
 
-/* Newcomers wait in the backlog until somebody leaves. */
+/*
+ * Who gets nowhere makes room. Where nobody is to blame, newcomers wait in the
+ * backlog until somebody leaves.
+ */
 static void
 mind_the_limit(struct api *api)
 {
 	bool full = is_full(api);
+
+	if (full && !api->evicted)
+		api->evicted = api_connections_evict(&api->connections);
+	if (!full)
+		api->evicted = false;
 
 	if (full != api->listener->stopped)
 		listener_stop(api->listener, full);
@@ -436,7 +499,9 @@ start(struct api *api)
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, api,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, api,
+		MHD_OPTION_END);
 }
 
 static bool
@@ -472,6 +537,13 @@ api_open(struct event_base *base, int listener,
 	TAILQ_INIT(&api->waiting);
 	api_writes_init(&api->writes, options->gate, options->turn,
 			options->disk, on_answered);
+	if (!api_connections_init(&api->connections, base, options->turn,
+				  options->patience > 0
+					  ? options->patience
+					  : CONNECTION_PATIENCE)) {
+		free(api);
+		return NULL;
+	}
 	api->daemon = start(api);
 	if (api->daemon == NULL || !join_loop(api, base, listener)) {
 		log_err("api: HTTP cannot be started");
@@ -498,6 +570,7 @@ api_close(struct api **api)
 		call_next(a);
 	if (a->daemon != NULL)
 		MHD_stop_daemon(a->daemon);
+	api_connections_fini(&a->connections);
 	free(a);
 	*api = NULL;
 }

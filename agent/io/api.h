@@ -7,8 +7,8 @@
  * libmicrohttpd's, without a thread of its own, in our event loop; what is
  * served stands in the table of api_route.c.
  *
- * Connections, idle time and body size are bounded; who comes when there is
- * no room waits in the backlog of the socket.
+ * Connections, their time and their bodies are bounded. Who comes when there is
+ * no room takes the place of the one that got nowhere for the longest.
  */
 
 #include <stdbool.h>
@@ -17,17 +17,20 @@
 #include "agent/core/base.h"
 
 struct api;
+struct api_token;
 struct disk_writer;
 struct event_base;
 struct gate;
 struct turn;
 
 struct api_options {
-	struct gate *gate;           /* borrowed */
-	struct turn *turn;           /* borrowed */
-	const char *version;         /* borrowed; the program's */
-	uint32_t request_buffer_kib; /* for queue_memory_bound_mib */
-	struct disk_writer *disk;    /* borrowed; NULL: rules are not kept */
+	struct gate *gate;             /* borrowed */
+	struct turn *turn;             /* borrowed */
+	const char *version;           /* borrowed; the program's */
+	uint32_t request_buffer_kib;   /* for queue_memory_bound_mib */
+	struct disk_writer *disk;      /* borrowed; NULL: rules are not kept */
+	const struct api_token *token; /* borrowed, as it is at each call */
+	usec_t patience; /* with a client that gets nowhere; 0: our own */
 };
 
 /*

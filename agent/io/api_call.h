@@ -53,6 +53,9 @@ struct api_call {
 	size_t part_count;
 	struct text body;
 
+	/* of the headers; empty where it is not there */
+	struct text authorization, host, origin;
+
 	const struct api_options *options; /* borrowed */
 	bool ready;
 	usec_t now;

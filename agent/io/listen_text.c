@@ -133,6 +133,32 @@ listen_address_is_unix(const struct listen_address *address)
 	return address->at.ss_family == AF_UNIX;
 }
 
+static bool
+is_loopback_v4(uint32_t address)
+{
+	return ntohl(address) >> 24 == IN_LOOPBACKNET;
+}
+
+bool
+listen_address_is_local(const struct listen_address *address)
+{
+	const struct sockaddr_in *v4 = (const void *)&address->at;
+	const struct sockaddr_in6 *v6 = (const void *)&address->at;
+	uint32_t mapped;
+
+	switch (address->at.ss_family) {
+	case AF_INET:
+		return is_loopback_v4(v4->sin_addr.s_addr);
+	case AF_INET6:
+		if (!IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+			return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+		memcpy(&mapped, v6->sin6_addr.s6_addr + 12, sizeof(mapped));
+		return is_loopback_v4(mapped);
+	default:
+		return listen_address_is_unix(address);
+	}
+}
+
 unsigned
 listen_address_port(const struct listen_address *address)
 {

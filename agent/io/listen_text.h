@@ -31,6 +31,9 @@ MUST_CHECK const char *listen_address_parse(const char *text,
 
 bool listen_address_is_unix(const struct listen_address *address);
 
+/* Whether nobody beyond this machine can reach it. */
+bool listen_address_is_local(const struct listen_address *address);
+
 /* 0 for a unix socket. */
 unsigned listen_address_port(const struct listen_address *address);
 
