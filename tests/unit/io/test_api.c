@@ -43,6 +43,7 @@ struct fixture {
 	struct api *api;
 	struct listen_address address;
 	int descriptors; /* open before the rest was */
+	usec_t patience; /* of the API; 0 is its own */
 
 	struct evbuffer *received;
 	bool ended;
@@ -89,7 +90,8 @@ static void
 open_at(struct fixture *f, const char *address)
 {
 	struct api_options options = { .version = "1.2.3",
-				       .request_buffer_kib = 1024 };
+				       .request_buffer_kib = 1024,
+				       .patience = f->patience };
 	const char *step;
 	int listener;
 
@@ -602,29 +604,100 @@ is_answered(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
+static bool
+is_cut_off(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
 static void
-who_finds_no_room_waits(void **state)
+who_got_nowhere_the_longest_makes_room(void **state)
 {
 	struct fixture *f = *state;
 	int idle[CONNECTIONS], late;
 
-	for (size_t i = 0; i < CONNECTIONS; i++)
+	for (size_t i = 0; i < CONNECTIONS - 1; i++)
 		idle[i] = connect_to(f);
-	late = connect_to(f);
-	send_health_call(late);
 	run_out(f);
-	assert_false(is_answered(late));
+	/* Of the oldest two one has got somewhere meanwhile. */
 	send_health_call(idle[0]);
 	run_out(f);
 	assert_true(is_answered(idle[0]));
 
-	close(idle[1]);
+	idle[CONNECTIONS - 1] = connect_to(f);
+	late = connect_to(f);
+	send_health_call(late);
 	run_out(f);
 	assert_true(is_answered(late));
+	assert_true(is_cut_off(idle[1]));
+	send_health_call(idle[0]);
+	run_out(f);
+	assert_true(is_answered(idle[0]));
 	close(late);
-	close(idle[0]);
-	for (size_t i = 2; i < CONNECTIONS; i++)
+	for (size_t i = 0; i < CONNECTIONS; i++)
 		close(idle[i]);
+}
+
+#define SHORT_PATIENCE_MSEC 200
+
+static int
+setup_impatient(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	*state = f;
+	f->patience = SHORT_PATIENCE_MSEC * USEC_PER_MSEC;
+	open_at(f, "127.0.0.1:0");
+	return 0;
+}
+
+struct trickler {
+	struct fixture *f;
+	struct event *next;
+	int fd;
+	unsigned sent;
+};
+
+/* A byte each 10 ms is always soon enough for who looks at the last one. */
+static void
+on_trickle(evutil_socket_t fd, short what, void *arg)
+{
+	struct trickler *t = arg;
+
+	(void)fd;
+	(void)what;
+	if (is_cut_off(t->fd) || t->sent == 10 * SHORT_PATIENCE_MSEC / 10)
+		event_base_loopbreak(t->f->base);
+	send(t->fd, "x", 1, MSG_NOSIGNAL);
+	t->sent++;
+}
+
+static void
+expect_cut_off(struct fixture *f, const char *head)
+{
+	const struct timeval often = { 0, 10000 };
+	struct trickler t = { .f = f, .fd = connect_to(f) };
+
+	assert_int_equal(send(t.fd, head, strlen(head), 0), strlen(head));
+	t.next = event_new(f->base, -1, EV_PERSIST, on_trickle, &t);
+	event_add(t.next, &often);
+	event_base_dispatch(f->base);
+	event_free(t.next);
+	assert_in_range(t.sent, SHORT_PATIENCE_MSEC / 10 / 2,
+			5 * SHORT_PATIENCE_MSEC / 10);
+	close(t.fd);
+}
+
+static void
+who_trickles_is_cut_off(void **state)
+{
+	expect_cut_off(*state, "POST " RULES " HTTP/1.1\r\nHost: agent\r\n"
+			       "Content-Length: 100000\r\n\r\n");
+	expect_cut_off(*state, "GET /healthz HTTP/1.1\r\nX: ");
+	expect_cut_off(*state, "GET /");
+	expect_cut_off(*state, "");
 }
 
 #define AT_ONCE 20
@@ -1000,7 +1073,9 @@ main(void)
 		TEST(head_is_get_without_a_body),
 		TEST(bodies_are_bounded),
 		TEST(one_connection_serves_many),
-		TEST(who_finds_no_room_waits),
+		TEST(who_got_nowhere_the_longest_makes_room),
+		cmocka_unit_test_setup_teardown(who_trickles_is_cut_off,
+						setup_impatient, teardown),
 		TEST(calls_at_once_are_served_one_a_turn),
 		TEST(calls_are_served_in_their_order),
 		TEST(close_ends_those_who_wait_for_their_turn),
