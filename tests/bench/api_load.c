@@ -5,7 +5,7 @@
  * A steady stream of questions over one SPOP connection, asked on the clock
  * whether or not the last was answered; from each NOTIFY to its ACK is the
  * time of a decision. First nothing else happens, then rule_writer writes as
- * fast as it is answered.
+ * fast as it is answered, or many connect and say nothing.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -224,19 +224,38 @@ report(const char *what, const struct times *t)
 		      what, t->median, t->p99, t->worst);
 }
 
-/* One that does nothing but ask, and one that is written to meanwhile. */
-static void
-run_round(struct agent *agent, struct times *idle, struct times *loaded)
+/* How long decisions take while something else goes on. */
+typedef struct times (*disturbed_fn)(struct agent *agent);
+
+static struct times
+while_rules_are_written(struct agent *agent)
 {
 	pid_t pid;
-	int output;
+	int output = start_writer(agent, &pid);
+	struct times times = measure(agent, PATIENCE, output);
 
-	*idle = measure(agent, IDLE, -1);
-	output = start_writer(agent, &pid);
-	*loaded = measure(agent, PATIENCE, output);
-	report("idle", idle);
 	print_message("%.0f writes/s, ", end_writer(pid, output));
-	report("meanwhile", loaded);
+	return times;
+}
+
+#define SILENT 1000
+
+/* More than it takes, so that each makes room for another. */
+static struct times
+while_many_say_nothing(struct agent *agent)
+{
+	struct wire *silent[SILENT];
+	struct times times;
+
+	for (size_t i = 0; i < SILENT; i++)
+		silent[i] = wire_open(agent->api);
+	times = measure(agent, IDLE, -1);
+	/* Nor do they keep others out. */
+	assert_int_equal(rest_call(agent, "GET /healthz", "", NULL), 200);
+	print_message("%d silent, ", SILENT);
+	for (size_t i = 0; i < SILENT; i++)
+		wire_close(&silent[i]);
+	return times;
 }
 
 static usec_t
@@ -247,14 +266,16 @@ less_of(usec_t a, usec_t b)
 
 /* Twice what it is without; of each the round that was disturbed least. */
 static bool
-is_undisturbed(struct agent *agent)
+is_undisturbed(struct agent *agent, disturbed_fn disturbed)
 {
 	usec_t idle_p99 = USEC_NEVER, loaded_p99 = USEC_NEVER;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct times idle, loaded;
+		struct times idle = measure(agent, IDLE, -1);
+		struct times loaded = disturbed(agent);
 
-		run_round(agent, &idle, &loaded);
+		report("idle", &idle);
+		report("meanwhile", &loaded);
 		idle_p99 = less_of(idle_p99, idle.p99);
 		loaded_p99 = less_of(loaded_p99, loaded.p99);
 		if (loaded_p99 <= FLOOR || loaded_p99 <= 2 * idle_p99)
@@ -264,18 +285,31 @@ is_undisturbed(struct agent *agent)
 }
 
 static void
-writes_disturb_no_decision(void **state)
+compare_with(disturbed_fn disturbed)
 {
 	struct agent *agent =
 		agent_start(&(struct agent_setup){ .options = options });
 
-	(void)state;
 	/* Where that is allowed, whatever else runs here comes after us. */
 	(void)setpriority(PRIO_PROCESS, 0, FIRST);
 	(void)setpriority(PRIO_PROCESS, (id_t)agent->pid, FIRST);
 	rest_put_rule(agent, &(struct rest_rule){ .ceiling = 100000 });
-	assert_true(is_undisturbed(agent) || !GUARDED);
+	assert_true(is_undisturbed(agent, disturbed) || !GUARDED);
 	agent_stop(&agent);
+}
+
+static void
+writes_disturb_no_decision(void **state)
+{
+	(void)state;
+	compare_with(while_rules_are_written);
+}
+
+static void
+silent_clients_disturb_no_decision(void **state)
+{
+	(void)state;
+	compare_with(while_many_say_nothing);
 }
 
 int
@@ -283,6 +317,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(writes_disturb_no_decision),
+		AGENT_TEST(silent_clients_disturb_no_decision),
 	};
 
 	(void)argc;
