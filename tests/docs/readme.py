@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what README.md and docs/api.md say of the API, on the agent given.
+"""Runs what README.md and the pages of docs/ say of the API, on the agent given.
 
 Its blocks of shell with a curl in them run as they stand, but for the address
 of the API, which is a free one here, and without the line that starts an agent.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/api.md")
+PAGES = ("README.md", "docs/api.md", "docs/tenants.md")
 PRINTED = "127.0.0.1:11111"
 
 

@@ -436,3 +436,21 @@ def load(server, make, clients, seconds, timeout=TIMEOUT):
     the other, for so long. make(i) makes the i-th request. Returns the
     outcomes in the order in which they came."""
     return asyncio.run(_load(server, make, clients, seconds, timeout))
+
+
+async def _timetable(entries, timeout):
+    start = time.monotonic()
+
+    async def one(at, server, what):
+        await asyncio.sleep(start + at - time.monotonic())
+        client = _Client(server)
+        outcome = await client.request(what, timeout)
+        client.close()
+        return outcome
+    return await asyncio.gather(*(one(*entry) for entry in entries))
+
+
+def timetable(entries, timeout=TIMEOUT):
+    """Each of (seconds, server, request) so long after the first moment, on a
+    connection of its own. Returns their outcomes in the same order."""
+    return asyncio.run(_timetable(entries, timeout))
