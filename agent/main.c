@@ -30,6 +30,7 @@
 #include "agent/io/options.h"
 #include "agent/io/rules_json.h"
 #include "agent/io/rules_memory.h"
+#include "agent/io/scraper.h"
 #include "agent/io/spop_server.h"
 #include "agent/io/state_folder.h"
 #include "agent/io/ticker.h"
@@ -59,6 +60,7 @@ struct app {
 	struct spop_server *spop;
 	struct log_receiver *lines;
 	struct haproxy_api *haproxy;
+	struct scraper *scraper;
 	struct api *api;
 	struct api_token token; /* of no length: none is asked for */
 	struct event *on_signal[ARRAY_LEN(signals)];
@@ -358,6 +360,15 @@ open_haproxy(struct app *app)
 	return app->haproxy != NULL;
 }
 
+static bool
+open_scraper(struct app *app)
+{
+	static const struct scraper_options usual = { .interval = 0 };
+
+	app->scraper = scraper_open(app->base, app->turn, app->gate, &usual);
+	return app->scraper != NULL;
+}
+
 /* ---- running ---- */
 
 static void
@@ -367,6 +378,7 @@ look_at_rules(struct app *app)
 		return;
 	app->rule_changes = app->gate->rules.changes;
 	descriptors_check(&app->descriptors, app->gate);
+	scraper_follow(app->scraper);
 }
 
 static void
@@ -453,7 +465,8 @@ static bool
 serve(struct app *app)
 {
 	if (!open_loop(app) || !open_spop(app) || !open_lines(app) ||
-	    !open_disk(app) || !open_api(app) || !open_haproxy(app))
+	    !open_disk(app) || !open_api(app) || !open_haproxy(app) ||
+	    !open_scraper(app))
 		return false;
 	look_at_rules(app);
 	api_set_ready(app->api, true);
@@ -488,6 +501,7 @@ static void
 close_all(struct app *app)
 {
 	block_signals();
+	scraper_close(&app->scraper);
 	haproxy_api_close(&app->haproxy);
 	api_close(&app->api);
 	disk_writer_close(&app->disk);
