@@ -44,7 +44,7 @@ struct fixture {
 	struct event *accept;
 	unsigned port;
 	struct behaviour behaviour;
-	size_t connections, questions;
+	size_t connections, open, questions;
 	char question[512]; /* the last one */
 
 	bool (*until)(const struct fixture *f);
@@ -53,25 +53,32 @@ struct fixture {
 /* ---- the engine ---- */
 
 static void
+hang_up(struct fixture *f, struct bufferevent *io)
+{
+	f->open--;
+	bufferevent_free(io);
+}
+
+static void
 on_written(struct bufferevent *io, void *arg)
 {
-	const struct fixture *f = arg;
+	struct fixture *f = arg;
 	const char *answer = f->behaviour.answer;
 
 	if (f->behaviour.endless && f->questions > 0)
 		bufferevent_write(io, answer, strlen(answer));
 	else if (f->behaviour.closes && f->questions > 0)
-		bufferevent_free(io);
+		hang_up(f, io);
 }
 
 static void
-reset(struct bufferevent *io)
+reset(struct fixture *f, struct bufferevent *io)
 {
 	const struct linger none = { .l_onoff = 1 };
 
 	setsockopt(bufferevent_getfd(io), SOL_SOCKET, SO_LINGER, &none,
 		   sizeof(none));
-	bufferevent_free(io);
+	hang_up(f, io);
 }
 
 static void
@@ -89,7 +96,7 @@ on_question(struct bufferevent *io, void *arg)
 	evbuffer_drain(in, len);
 	f->questions++;
 	if (f->behaviour.resets)
-		reset(io);
+		reset(f, io);
 	else if (f->behaviour.answer != NULL)
 		bufferevent_write(io, f->behaviour.answer,
 				  strlen(f->behaviour.answer));
@@ -99,8 +106,7 @@ static void
 on_gone(struct bufferevent *io, short what, void *arg)
 {
 	(void)what;
-	(void)arg;
-	bufferevent_free(io);
+	hang_up(arg, io);
 }
 
 static void
@@ -115,6 +121,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 		return;
 	evutil_make_socket_nonblocking(peer);
 	f->connections++;
+	f->open++;
 	io = bufferevent_socket_new(f->base, peer, BEV_OPT_CLOSE_ON_FREE);
 	bufferevent_setcb(io, on_question, on_written, on_gone, f);
 	bufferevent_enable(io, EV_READ | EV_WRITE);
@@ -253,6 +260,9 @@ teardown(void **state)
 	struct fixture *f = *state;
 
 	scraper_close(&f->scraper);
+	/* The engine sees that its connections are closed. */
+	while (f->open > 0)
+		event_base_loop(f->base, EVLOOP_ONCE);
 	event_free(f->accept);
 	listen_close(f->listener);
 	gate_free(&f->gate);
