@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/api_route.h"
 
+#include "agent/io/api_hosts.h"
 #include "agent/io/api_maintenance.h"
 #include "agent/io/api_openapi.h"
 #include "agent/io/api_rule_id.h"
@@ -65,6 +66,11 @@ const struct api_route api_routes[] = {
 	  API_DELETE, .changes = true, .changes_rules = true,
 	  .summary = "Deletes a rule of a host; any is none.",
 	  .query = { DELETE_QUERY }, .answer = &api_success },
+	{ BASE "/config/endpointhoststate", api_hosts_post, API_POST,
+	  .changes = true,
+	  .summary =
+		  "Takes the endpoints of an address out of service, or back.",
+	  .body = &api_hosts_wish, .answer = &api_success },
 	{ BASE "/maintenance", api_maintenance_get, API_GET,
 	  .summary = "Whether maintenance is on, and what still runs.",
 	  .answer = &api_maintenance_status },

@@ -25,6 +25,7 @@ from stack import AGENT, Process  # noqa: E402
 BASE = "/netlox/v1"
 RULES = BASE + "/config/loadbalancer"
 MAINTENANCE = BASE + "/maintenance"
+HOSTS = BASE + "/config/endpointhoststate"
 VIP, PORT = "192.0.2.10", 8080
 ENTRY = f"{RULES}/externalipaddress/{VIP}/port/{PORT}/protocol/tcp"
 SUCCESS = {"result": "Success"}

@@ -9,12 +9,14 @@ import subprocess
 import tempfile
 import unittest
 
-from agent import AGENT, BASE, ENTRY, MAINTENANCE, RULES, running, rule
+from agent import (AGENT, BASE, ENTRY, HOSTS, MAINTENANCE, RULES, running,
+                   rule)
 
 TOKEN = "correct-horse-battery"
 WRITES = [("POST", RULES), ("DELETE", RULES + "/all"),
           ("DELETE", RULES + "/name/x"), ("DELETE", RULES + "/id/x"),
-          ("DELETE", ENTRY), ("PATCH", ENTRY), ("PUT", MAINTENANCE)]
+          ("DELETE", ENTRY), ("PATCH", ENTRY), ("PUT", MAINTENANCE),
+          ("POST", HOSTS)]
 READS = [RULES + "/all", MAINTENANCE, "/metrics", BASE + "/version",
          BASE + "/swagger.json", "/healthz", "/readyz"]
 

@@ -11,7 +11,7 @@ import unittest
 
 import jsonschema
 
-from agent import (BASE, ENDPOINTS, ENTRY, MAINTENANCE, RULES, AgentCase,
+from agent import (BASE, ENDPOINTS, ENTRY, HOSTS, MAINTENANCE, RULES, AgentCase,
                    keyed, running)
 
 SWAGGER = BASE + "/swagger.json"
@@ -112,6 +112,8 @@ def is_of_host(path):
 def body_for(path):
     if path == RULES:
         return the_rule()
+    if path == HOSTS:
+        return {"hostName": ENDPOINTS[0]["endpointIP"], "state": "green"}
     return {"enabled": False} if path == MAINTENANCE else None
 
 
