@@ -363,9 +363,11 @@ open_haproxy(struct app *app)
 static bool
 open_scraper(struct app *app)
 {
-	static const struct scraper_options usual = { .interval = 0 };
+	const struct scraper_options options = {
+		.interval = app->options.scrape_interval
+	};
 
-	app->scraper = scraper_open(app->base, app->turn, app->gate, &usual);
+	app->scraper = scraper_open(app->base, app->turn, app->gate, &options);
 	return app->scraper != NULL;
 }
 

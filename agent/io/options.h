@@ -32,6 +32,7 @@ struct options {
 	const char *state_dir;      /* NULL for none */
 	const char *haproxy_backend;
 	usec_t unit_max_age;
+	usec_t scrape_interval;
 	uint32_t request_buffer_kib;
 	enum log_level log_level;
 	enum log_format log_format;

@@ -165,6 +165,13 @@ on_switch(struct engine *e, struct http_conn *c, const char *arg)
 }
 
 static void
+on_health_switch(struct engine *e, struct http_conn *c, const char *arg)
+{
+	e->ill = strcmp(arg, "off") == 0;
+	reply_number(c, !e->ill);
+}
+
+static void
 on_die(struct engine *e, struct http_conn *c, const char *arg)
 {
 	(void)c;
@@ -219,6 +226,8 @@ static const struct {
 	{ "__waiting", "/N", on_waiting, "What /metrics says is waiting." },
 	{ "__delay", "/MS", on_delay, "Set --delay-ms anew." },
 	{ "__metrics", "/on|off", on_switch, "/metrics works, or is 503." },
+	{ "__health", "/on|off", on_health_switch,
+	  "/health works, or is 503." },
 	{ "__die", "", on_die, "Reset all connections and exit." },
 };
 
@@ -240,6 +249,10 @@ bool
 control_serve(struct engine *e, struct http_conn *c,
 	      const struct http_request *r)
 {
+	if (e->ill && strcmp(r->path, "/health") == 0) {
+		reply(c, 503, "text/plain", "ill\n");
+		return true;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++) {
 		const char *arg = argument(r->path, controls[i].name);
 

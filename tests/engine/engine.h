@@ -28,6 +28,7 @@ struct engine {
 	uint32_t delay_ms;          /* of an inference request without a wish */
 	uint32_t waiting;           /* what /metrics says */
 	bool metrics_off;           /* /metrics answers 503 */
+	bool ill;                   /* /health does */
 	unsigned long scrapes;
 	struct receipts receipts;
 	struct jobs held;    /* until released */
