@@ -39,6 +39,8 @@
 /* How long answers may take to leave once the program was told to end. */
 #define FAREWELL_SECONDS 2
 
+#define ACCEPT_BOUND_MAX 100000000
+
 static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 /* The options' addresses, each in the place of its text. */
@@ -62,6 +64,7 @@ struct app {
 	struct haproxy_api *haproxy;
 	struct scraper *scraper;
 	struct api *api;
+	uint32_t accept_bound;  /* of the accept valve; 0: it is off */
 	struct api_token token; /* of no length: none is asked for */
 	struct event *on_signal[ARRAY_LEN(signals)];
 	struct descriptors descriptors;
@@ -158,6 +161,28 @@ judge_environment(const struct settings_env *env)
 		ok = false;
 	}
 	return ok;
+}
+
+/* The accept valve's bound, by the rules of the other numbers (contract 3). */
+static bool
+read_accept_bound(struct app *app)
+{
+	static const char name[] = "LLB_PD_MAX_TOTAL_INFLIGHT";
+	const char *said = environment(name);
+	unsigned long long bound = 0;
+
+	if (said == NULL)
+		return true;
+	if (!text_number(text_of(said), ACCEPT_BOUND_MAX, &bound)) {
+		log_warnx("environment: not understood, ignored name=%s "
+			  "value=\"%s\"",
+			  name, said);
+		return false;
+	}
+	app->accept_bound = (uint32_t)bound;
+	if (bound > 0 && app->options.haproxy_sockets.count == 0)
+		log_warnx("haproxy: the accept valve needs --haproxy-socket");
+	return true;
 }
 
 static struct gate *
@@ -326,6 +351,12 @@ open_disk(struct app *app)
 	return app->disk != NULL;
 }
 
+static const char *
+problem_of_haproxy(const void *haproxy)
+{
+	return haproxy_api_problem(haproxy);
+}
+
 static bool
 open_api(struct app *app)
 {
@@ -335,6 +366,8 @@ open_api(struct app *app)
 		.version = SPOA_VERSION,
 		.request_buffer_kib = app->options.request_buffer_kib,
 		.disk = app->disk,
+		.problem = app->haproxy == NULL ? NULL : problem_of_haproxy,
+		.problem_arg = app->haproxy,
 		.token = app->token.len > 0 ? &app->token : NULL,
 	};
 	int fd = open_listener("api", app->options.api_listen,
@@ -351,12 +384,17 @@ open_api(struct app *app)
 static bool
 open_haproxy(struct app *app)
 {
-	size_t count = app->options.haproxy_sockets.count;
+	const struct haproxy_api_options options = {
+		.addresses = app->addresses.haproxy,
+		.count = app->options.haproxy_sockets.count,
+		.manage = app->options.haproxy_manage,
+		.bound = app->accept_bound,
+	};
 
-	if (count == 0)
+	if (options.count == 0)
 		return true;
-	app->haproxy = haproxy_api_open(app->base, app->turn, app->gate,
-					app->addresses.haproxy, count);
+	app->haproxy =
+		haproxy_api_open(app->base, app->turn, app->gate, &options);
 	return app->haproxy != NULL;
 }
 
@@ -467,7 +505,7 @@ static bool
 serve(struct app *app)
 {
 	if (!open_loop(app) || !open_spop(app) || !open_lines(app) ||
-	    !open_disk(app) || !open_api(app) || !open_haproxy(app) ||
+	    !open_disk(app) || !open_haproxy(app) || !open_api(app) ||
 	    !open_scraper(app))
 		return false;
 	look_at_rules(app);
@@ -543,6 +581,8 @@ main(int argc, char **argv)
 	ok = app.gate != NULL && load_rules(&app) && ok;
 	if (app.gate != NULL && !judge_environment(&app.gate->env) &&
 	    app.options.check)
+		ok = false;
+	if (!read_accept_bound(&app) && app.options.check)
 		ok = false;
 	if (ok && !app.options.check)
 		ok = serve(&app);

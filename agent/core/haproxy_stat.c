@@ -4,16 +4,13 @@
 #include <limits.h>
 #include <string.h>
 
-/* What "show stat" calls a server. */
-#define TYPE_SERVER "2"
-
 #define NO_COLUMN UINT_MAX
 
 static const char *const column_names[HAPROXY_COLUMNS] = {
 	[HAPROXY_PXNAME] = "pxname", [HAPROXY_SVNAME] = "svname",
 	[HAPROXY_QCUR] = "qcur",     [HAPROXY_SCUR] = "scur",
-	[HAPROXY_STATUS] = "status", [HAPROXY_TYPE] = "type",
-	[HAPROXY_ADDR] = "addr",
+	[HAPROXY_SLIM] = "slim",     [HAPROXY_STATUS] = "status",
+	[HAPROXY_TYPE] = "type",     [HAPROXY_ADDR] = "addr",
 };
 
 /* Empty lines and the prompts of an interactive session. */
@@ -140,7 +137,7 @@ static bool
 has_every_column(const struct haproxy_stat *stat)
 {
 	for (size_t i = 0; i < HAPROXY_COLUMNS; i++)
-		if (stat->column[i] == NO_COLUMN)
+		if (stat->column[i] == NO_COLUMN && i != HAPROXY_SLIM)
 			return false;
 	return true;
 }
@@ -193,37 +190,71 @@ begins_with(struct text t, const char *prefix)
 }
 
 static bool
-read_server(struct text fields[HAPROXY_COLUMNS], struct haproxy_server *server)
+read_count(struct text field, uint32_t max, uint32_t *count)
 {
-	unsigned long long running, queued;
+	unsigned long long n;
 
-	/* Half of what fits, so that the sum does. */
-	if (!text_number(fields[HAPROXY_SCUR], UINT32_MAX / 2, &running) ||
-	    !text_number(fields[HAPROXY_QCUR], UINT32_MAX / 2, &queued))
+	if (!text_number(field, max, &n))
 		return false;
-	*server = (struct haproxy_server){
+	*count = (uint32_t)n;
+	return true;
+}
+
+/* The same, where an empty one is none. */
+static bool
+read_some(struct text field, uint32_t max, uint32_t *count)
+{
+	*count = 0;
+	return field.len == 0 || read_count(field, max, count);
+}
+
+static bool
+read_row(struct text fields[HAPROXY_COLUMNS], struct haproxy_server *row)
+{
+	bool (*read)(struct text field, uint32_t max, uint32_t * count);
+	struct text status = fields[HAPROXY_STATUS];
+	uint32_t kind, running, queued, limit;
+
+	if (!read_count(fields[HAPROXY_TYPE], HAPROXY_LISTENER, &kind))
+		return false;
+	/* A frontend has no queue. Half of what fits, so that the sum does. */
+	read = kind == HAPROXY_SERVER ? read_count : read_some;
+	if (!read(fields[HAPROXY_SCUR], UINT32_MAX / 2, &running) ||
+	    !read(fields[HAPROXY_QCUR], UINT32_MAX / 2, &queued) ||
+	    !read_some(fields[HAPROXY_SLIM], UINT32_MAX, &limit))
+		return false;
+	*row = (struct haproxy_server){
+		.kind = (enum haproxy_kind)kind,
 		.backend = fields[HAPROXY_PXNAME],
 		.server = fields[HAPROXY_SVNAME],
 		.address = fields[HAPROXY_ADDR],
-		.up = begins_with(fields[HAPROXY_STATUS], "UP") ||
-		      begins_with(fields[HAPROXY_STATUS], "no check"),
-		.sessions = (uint32_t)(running + queued),
+		.status = status,
+		.up = begins_with(status, "UP") ||
+		      begins_with(status, "no check"),
+		.sessions = running + queued,
+		.limit = limit,
 	};
 	return true;
 }
 
 bool
+haproxy_stat_row(struct haproxy_stat *stat, struct haproxy_server *row)
+{
+	struct text fields[HAPROXY_COLUMNS] = { { NULL, 0 } };
+
+	if (stat->rest.len == 0 || stat->rest.at[0] == '\n') {
+		stat->complete = stat->rest.len > 0;
+		return false;
+	}
+	return take_row(stat, fields) && read_row(fields, row);
+}
+
+bool
 haproxy_stat_next(struct haproxy_stat *stat, struct haproxy_server *server)
 {
-	while (stat->rest.len > 0 && stat->rest.at[0] != '\n') {
-		struct text fields[HAPROXY_COLUMNS] = { { NULL, 0 } };
-
-		if (!take_row(stat, fields))
-			return false;
-		if (text_is(fields[HAPROXY_TYPE], TYPE_SERVER))
-			return read_server(fields, server);
-	}
-	stat->complete = stat->rest.len > 0;
+	while (haproxy_stat_row(stat, server))
+		if (server->kind == HAPROXY_SERVER)
+			return true;
 	return false;
 }
 

@@ -39,6 +39,7 @@ enum haproxy_column {
 	HAPROXY_SVNAME,
 	HAPROXY_QCUR,
 	HAPROXY_SCUR,
+	HAPROXY_SLIM,
 	HAPROXY_STATUS,
 	HAPROXY_TYPE,
 	HAPROXY_ADDR,
@@ -51,13 +52,24 @@ struct haproxy_stat {
 	bool complete; /* the empty line that ends the rows was seen */
 };
 
-/* One server of one backend. */
+/* What a row is of; the numbers are HAProxy's. */
+enum haproxy_kind {
+	HAPROXY_FRONTEND,
+	HAPROXY_BACKEND,
+	HAPROXY_SERVER,
+	HAPROXY_LISTENER
+};
+
+/* One server of one backend, or a frontend or a backend as a whole. */
 struct haproxy_server {
-	struct text backend;
+	enum haproxy_kind kind;
+	struct text backend; /* of a frontend its name */
 	struct text server;
 	struct text address; /* "10.0.0.1:80", "unix", or empty */
+	struct text status;  /* "UP", "MAINT", "DRAIN", ... */
 	bool up;             /* checked and up, or not checked */
 	uint32_t sessions;   /* running and queued on it */
+	uint32_t limit;      /* of sessions; 0 is none */
 };
 
 /*
@@ -68,9 +80,12 @@ MUST_CHECK bool haproxy_stat_init(struct haproxy_stat *stat,
 				  struct text answer);
 
 /*
- * The next server; rows of frontends and backends are passed over. False at
- * the end; the answer was cut, or is none, where stat->complete is not set.
+ * The next row, whatever it is of. False at the end; the answer was cut, or is
+ * none, where stat->complete is not set.
  */
+bool haproxy_stat_row(struct haproxy_stat *stat, struct haproxy_server *row);
+
+/* The next server; all other rows are passed over. */
 bool haproxy_stat_next(struct haproxy_stat *stat,
 		       struct haproxy_server *server);
 

@@ -30,6 +30,10 @@ struct api_options {
 	uint32_t request_buffer_kib;   /* for queue_memory_bound_mib */
 	struct disk_writer *disk;      /* borrowed; NULL: rules are not kept */
 	const struct api_token *token; /* borrowed, as it is at each call */
+	/* Why endpoints are not all servers of HAProxy, or NULL; it is given
+	 * problem_arg. NULL where nobody makes them. */
+	const char *(*problem)(const void *arg);
+	const void *problem_arg; /* borrowed */
 	usec_t patience; /* with a client that gets nowhere; 0: our own */
 };
 

@@ -13,11 +13,12 @@ enum status {
 	STATUS_NO_MONITOR,
 	STATUS_ONLINE,
 	STATUS_DEGRADED,
-	STATUS_OFFLINE
+	STATUS_OFFLINE,
+	STATUS_ERROR
 };
 
 static const char *const status_words[] = { "NO_MONITOR", "ONLINE", "DEGRADED",
-					    "OFFLINE", NULL };
+					    "OFFLINE",    "ERROR",  NULL };
 
 static const struct member status_table[] = {
 	{ "adminStateUp", .kind = MEMBER_BOOLEAN, .required = true,
@@ -27,6 +28,9 @@ static const struct member status_table[] = {
 	  .help = "The endpoints as HAProxy's checks see them." },
 	{ "lastUpdated", .kind = MEMBER_STRING, .required = true,
 	  .format = "date-time", .help = "When the rule was last written." },
+	{ "problem", .kind = MEMBER_STRING,
+	  .help = "Of ERROR: why endpoints cannot be made servers of "
+		  "HAProxy." },
 };
 
 const struct members api_rule_id_status_members = {
@@ -95,6 +99,20 @@ is_known(const struct endpoint *e, usec_t now)
 	       (looked != 0 && now - looked < GATE_LOOK_TRUST);
 }
 
+/* Why not all of its endpoints are servers, where that is to be; or NULL. */
+static const char *
+problem_of(const struct api_call *call, const struct pool *p)
+{
+	const struct api_options *options = call->options;
+
+	if (options->problem == NULL || p == NULL)
+		return NULL;
+	for (size_t i = 0; i < p->endpoint_count; i++)
+		if (!is_known(&p->endpoints[i], call->now))
+			return options->problem(options->problem_arg);
+	return NULL;
+}
+
 static enum status
 status_of(const struct pool *p, usec_t now)
 {
@@ -127,15 +145,19 @@ void
 api_rule_id_status(const struct api_call *call, struct api_answer *answer)
 {
 	const struct service *s = find(call, answer);
+	const char *problem;
+	enum status status;
 	int64_t since;
 
 	if (s == NULL)
 		return;
 	since = (int64_t)((call->now - s->changed) / USEC_PER_SEC);
+	problem = problem_of(call, s->pool);
+	status = problem != NULL ? STATUS_ERROR : status_of(s->pool, call->now);
 	api_answer_json(answer, 200,
-			json_pack("{s:b, s:s, s:o}", status_table[0].name,
+			json_pack("{s:b, s:s, s:o, s:s*}", status_table[0].name,
 				  admin_state(s->rule), status_table[1].name,
-				  status_words[status_of(s->pool, call->now)],
-				  status_table[2].name,
-				  api_date(clock_wall().tv_sec - since)));
+				  status_words[status], status_table[2].name,
+				  api_date(clock_wall().tv_sec - since),
+				  status_table[3].name, problem));
 }

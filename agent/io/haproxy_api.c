@@ -10,6 +10,8 @@
 #include "agent/core/gate.h"
 #include "agent/io/address_text.h"
 #include "agent/io/haproxy_process.h"
+#include "agent/io/haproxy_servers.h"
+#include "agent/io/haproxy_valve.h"
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
 #include "agent/io/loop.h"
@@ -45,6 +47,9 @@ struct haproxy {
 	usec_t backoff;
 	usec_t retry; /* not before */
 	struct log_limit failures;
+
+	struct haproxy_servers servers; /* where they are managed */
+	struct haproxy_valve valve;     /* where it is on */
 };
 
 struct haproxy_api {
@@ -55,6 +60,8 @@ struct haproxy_api {
 	bool looking;
 	usec_t begun;
 	struct log_limit losses;
+	bool manage;
+	uint32_t bound; /* of the accept valve, for each; 0 is off */
 	size_t count;
 	struct haproxy haproxys[];
 };
@@ -203,6 +210,46 @@ take_answer(struct haproxy *h, struct haproxy_process *p,
 		note_running(h, info);
 }
 
+/* ---- what is done to it ---- */
+
+static void
+set_gauge(struct gate *gate, enum metric_id id, uint64_t value)
+{
+	gate->metrics.value[id][0] = value;
+}
+
+/* Only what the running process says; contexts are added up. */
+static void
+turn_valve(struct haproxy *h, uint64_t *contexts)
+{
+	struct haproxy_valve_look look;
+
+	haproxy_valve_look(&h->valve, h->running->stat, &look);
+	*contexts += look.contexts;
+	if (look.paused)
+		metrics_count(&h->api->gate->metrics, METRIC_accept_blocked, 0);
+}
+
+static void
+tend(struct haproxy_api *api, usec_t now)
+{
+	uint64_t contexts = 0;
+
+	for (size_t i = 0; i < api->count; i++) {
+		struct haproxy *h = &api->haproxys[i];
+
+		if (h->running == NULL || h->running->state != HAPROXY_ANSWERED)
+			continue;
+		if (api->bound > 0)
+			turn_valve(h, &contexts);
+		if (api->manage)
+			haproxy_servers_look(&h->servers, h->running->stat,
+					     now);
+	}
+	if (api->bound > 0)
+		set_gauge(api->gate, METRIC_contexts, contexts);
+}
+
 /* ---- the end of a look ---- */
 
 static void
@@ -293,6 +340,7 @@ conclude(struct haproxy_api *api, usec_t now)
 	reclaimed = gate_look_end(api->gate, complete, now);
 	if (reclaimed > 0)
 		log_warnx("haproxy: units given back count=%zu", reclaimed);
+	tend(api, now);
 	for (size_t i = 0; i < api->count; i++)
 		put_away(&api->haproxys[i]);
 }
@@ -347,8 +395,9 @@ static const struct haproxy_process_events process_events = {
 static void
 reach(struct haproxy *h, usec_t now)
 {
-	struct haproxy_process *p = haproxy_process_open(
-		h->api->base, &h->address, &process_events, h);
+	struct haproxy_process *p =
+		haproxy_process_open(h->api->base, &h->address, &process_events,
+				     h, h->api->manage || h->api->bound > 0);
 
 	if (p == NULL) {
 		back_off(h, LOOK_UNREACHABLE, strerror(errno), now);
@@ -415,13 +464,26 @@ haproxy_init(struct haproxy *h, struct haproxy_api *api,
 	h->address = *address;
 	listen_address_format(address, h->name);
 	TAILQ_INIT(&h->processes);
+	haproxy_servers_init(&h->servers, api->gate, api->base, &h->address);
+	haproxy_valve_init(&h->valve, api->gate, api->base, &h->address,
+			   api->bound);
+}
+
+/* One bound for all: each HAProxy has its part of it, and at least one. */
+static uint32_t
+part_of(const struct haproxy_api_options *options)
+{
+	uint32_t part = options->bound / (uint32_t)options->count;
+
+	return options->bound > 0 && part == 0 ? 1 : part;
 }
 
 struct haproxy_api *
 haproxy_api_open(struct event_base *base, struct turn *turn, struct gate *gate,
-		 const struct listen_address *addresses, size_t count)
+		 const struct haproxy_api_options *options)
 {
 	const struct timeval period = { .tv_sec = LOOK_SEC };
+	size_t count = options->count;
 	struct haproxy_api *api;
 
 	assert(count > 0);
@@ -431,9 +493,12 @@ haproxy_api_open(struct event_base *base, struct turn *turn, struct gate *gate,
 	api->base = base;
 	api->turn = turn;
 	api->gate = gate;
+	api->manage = options->manage;
+	api->bound = part_of(options);
 	api->count = count;
+	set_gauge(gate, METRIC_accept_bound, options->bound);
 	for (size_t i = 0; i < count; i++)
-		haproxy_init(&api->haproxys[i], api, &addresses[i]);
+		haproxy_init(&api->haproxys[i], api, &options->addresses[i]);
 	api->tick = event_new(base, -1, EV_PERSIST, on_tick, api);
 	if (api->tick == NULL || event_add(api->tick, &period) != 0) {
 		haproxy_api_close(&api);
@@ -454,7 +519,18 @@ haproxy_api_close(struct haproxy_api **api)
 
 		while (!TAILQ_EMPTY(&h->processes))
 			drop(h, TAILQ_FIRST(&h->processes));
+		haproxy_servers_fini(&h->servers);
+		haproxy_valve_fini(&h->valve);
 	}
 	free(*api);
 	*api = NULL;
+}
+
+const char *
+haproxy_api_problem(const struct haproxy_api *api)
+{
+	for (size_t i = 0; i < api->count; i++)
+		if (api->haproxys[i].servers.fault[0] != '\0')
+			return api->haproxys[i].servers.fault;
+	return NULL;
 }

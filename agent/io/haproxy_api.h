@@ -16,7 +16,9 @@
  * line in the log, and until it answers no unit is given back.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/core/base.h"
 
@@ -26,13 +28,26 @@ struct haproxy_api;
 struct listen_address;
 struct turn;
 
+struct haproxy_api_options {
+	const struct listen_address *addresses; /* copied */
+	size_t count;                           /* at least 1 */
+	bool manage;    /* endpoints are made servers (haproxy_servers.h) */
+	uint32_t bound; /* of the accept valve (haproxy_valve.h); 0 is off */
+};
+
 /*
- * Begins to look at once. addresses are copied and count is at least 1. NULL
- * without memory; everything else passed must outlive it.
+ * Begins to look at once. NULL without memory; everything passed but options
+ * must outlive it.
  */
 MUST_CHECK struct haproxy_api *haproxy_api_open(
 	struct event_base *base, struct turn *turn, struct gate *gate,
-	const struct listen_address *addresses, size_t count);
+	const struct haproxy_api_options *options);
 void haproxy_api_close(struct haproxy_api **api);
+
+/*
+ * Why endpoints are not all made servers; NULL where they are, or nobody
+ * makes them. The text lives until the next look.
+ */
+const char *haproxy_api_problem(const struct haproxy_api *api);
 
 #endif

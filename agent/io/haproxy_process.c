@@ -8,17 +8,18 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/io/haproxy_command.h"
 #include "agent/io/listen_text.h"
 
 /* Keeps the session open after an answer (management guide, 9.3). */
 #define ENTER "prompt\n"
 #define PROMPT "> "
 
-/* All proxies, of them the servers. */
-#define ASK "show info;show stat -1 4 -1\n"
+/* Of all proxies the servers, or their frontends and backends, too. */
+#define ASK_SERVERS "show info;show stat -1 4 -1\n"
+#define ASK_ALL "show info;show stat -1 7 -1\n"
 
 /* All of it in one piece; without memory for that, nothing. */
 static struct text
@@ -77,31 +78,14 @@ on_closed(struct bufferevent *io, short what, void *arg)
 						: strerror(errno));
 }
 
-/* A socket that is connected or about to be, or -1 with errno set. */
-static int
-open_socket(const struct listen_address *address)
-{
-	const struct sockaddr *at = (const struct sockaddr *)&address->at;
-	int fd = socket(address->at.ss_family,
-			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int error;
-
-	if (fd < 0 || connect(fd, at, address->len) == 0 ||
-	    errno == EINPROGRESS)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
 struct haproxy_process *
 haproxy_process_open(struct event_base *base,
 		     const struct listen_address *address,
-		     const struct haproxy_process_events *events, void *owner)
+		     const struct haproxy_process_events *events, void *owner,
+		     bool asks_all)
 {
 	struct haproxy_process *p = calloc(1, sizeof(*p));
-	int fd = p == NULL ? -1 : open_socket(address);
+	int fd = p == NULL ? -1 : haproxy_connect(address);
 
 	if (fd < 0) {
 		free(p);
@@ -109,6 +93,7 @@ haproxy_process_open(struct event_base *base,
 	}
 	p->owner = owner;
 	p->events = events;
+	p->asks_all = asks_all;
 	p->io = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (p->io == NULL) {
 		close(fd);
@@ -137,8 +122,10 @@ haproxy_process_close(struct haproxy_process **process)
 void
 haproxy_process_ask(struct haproxy_process *p)
 {
+	const char *ask = p->asks_all ? ASK_ALL : ASK_SERVERS;
+
 	assert(p->state == HAPROXY_IDLE);
-	bufferevent_write(p->io, ASK, strlen(ASK));
+	bufferevent_write(p->io, ask, strlen(ask));
 	p->state = HAPROXY_ASKED;
 }
 

@@ -41,6 +41,7 @@ struct haproxy_process {
 	void *owner;                       /* borrowed */
 	const struct haproxy_process_events *events;
 	struct bufferevent *io; /* owned */
+	bool asks_all;          /* for frontends and backends, too */
 	enum haproxy_process_state state;
 	struct haproxy_stat stat; /* of the answer; copied to be read */
 	struct haproxy_info info; /* kept by the owner; pid 0 at first */
@@ -49,7 +50,8 @@ struct haproxy_process {
 /* Connects and asks; the answer comes later. NULL with errno set. */
 MUST_CHECK struct haproxy_process *haproxy_process_open(
 	struct event_base *base, const struct listen_address *address,
-	const struct haproxy_process_events *events, void *owner);
+	const struct haproxy_process_events *events, void *owner,
+	bool asks_all);
 void haproxy_process_close(struct haproxy_process **process);
 
 /* Asks again; it must be idle. */

@@ -74,6 +74,17 @@ set_number(void *field, const char *value)
 }
 
 static const char *
+set_switch(void *field, const char *value)
+{
+	bool *on = field;
+
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		return "must be on or off";
+	*on = value[1] == 'n';
+	return NULL;
+}
+
+static const char *
 set_level(void *field, const char *value)
 {
 	enum log_level *level = field;
@@ -129,6 +140,9 @@ static const struct row {
 	{ "haproxy-backend", "SPOA_ADMISSION_HAPROXY_BACKEND", "NAME", "pool",
 	  set_text, AT(haproxy_backend),
 	  "HAProxy backend of rules that have no name" },
+	{ "haproxy-manage", "SPOA_ADMISSION_HAPROXY_MANAGE", "", "off",
+	  set_switch, AT(haproxy_manage),
+	  "whether rules' endpoints are made servers of HAProxy" },
 	{ "unit-max-age", "SPOA_ADMISSION_UNIT_MAX_AGE", "TIME", "2h", set_time,
 	  AT(unit_max_age),
 	  "without --haproxy-socket: age at which a unit is given back" },
@@ -238,7 +252,10 @@ list_options(struct option list[OPTION_COUNT + 1])
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		list[n++] = (struct option){ rows[i].name, required_argument,
+		list[n++] = (struct option){ rows[i].name,
+					     rows[i].set == set_switch
+						     ? optional_argument
+						     : required_argument,
 					     NULL, (int)i };
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		list[n++] = (struct option){ flags[i].name, no_argument, NULL,
@@ -274,12 +291,14 @@ static bool
 take_value(struct options *options, size_t i, bool *given)
 {
 	const struct row *row = &rows[i];
-	const char *why = row->set(field_of(options, row), optarg);
+	/* Only a switch may be said without a word. */
+	const char *value = optarg == NULL ? "on" : optarg;
+	const char *why = row->set(field_of(options, row), value);
 
 	given[i] = true;
 	if (why == NULL)
 		return true;
-	return complain("--", row->name, optarg, why);
+	return complain("--", row->name, value, why);
 }
 
 /* Says each bad value, not only the first. */

@@ -130,5 +130,7 @@ main(int argc, char **argv)
 	run(&w, strtoull(argv[3], NULL, 10),
 	    begin + strtoull(argv[4], NULL, 10) * USEC_PER_SEC);
 	printf("%" PRIu64 " %" PRIu64 "\n", w.answered, patience_now() - begin);
+	for (unsigned i = 0; i < w.connections; i++)
+		wire_close(&w.wires[i]);
 	return EXIT_SUCCESS;
 }

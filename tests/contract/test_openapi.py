@@ -37,8 +37,10 @@ STRINGS = {"externalIP": "2001:db8::7", "endpointIP": "2001:db8::8"}
 ONLY = {"oper": {0}}
 NULL_REFUSED = "fc_"
 
-# Needs a request that executes: tests/unit/io/test_api.c sees it.
-NOT_SEEN = {("Maintenance", "in_flight_requests")}
+# The one needs a request that executes, the other a HAProxy that refuses:
+# tests/unit/io/test_api.c and tests/haproxy/test_manage.py see them.
+NOT_SEEN = {("Maintenance", "in_flight_requests"),
+            ("RuleStatus", "problem")}
 
 
 class Description:

@@ -16,7 +16,7 @@ MODULES = ("test_config", "test_scope", "test_ceilings", "test_queue",
            "test_leaving", "test_answers", "test_policy", "test_live",
            "test_tenants",
            "test_outage", "test_differences", "test_ledger", "test_headers",
-           "test_pairs")
+           "test_pairs", "test_adaptive", "test_manage", "test_valve")
 
 
 def short(test):

@@ -328,8 +328,10 @@ end(void **state)
 static void
 look_at_first(struct fixture *f)
 {
-	f->api = haproxy_api_open(f->base, f->turn, &f->gate,
-				  &f->fakes[0].address, 1);
+	f->api = haproxy_api_open(
+		f->base, f->turn, &f->gate,
+		&(struct haproxy_api_options){
+			.addresses = &f->fakes[0].address, .count = 1 });
 	assert_non_null(f->api);
 }
 
@@ -339,7 +341,9 @@ look_at_both(struct fixture *f)
 	struct listen_address both[] = { f->fakes[0].address,
 					 f->fakes[1].address };
 
-	f->api = haproxy_api_open(f->base, f->turn, &f->gate, both, 2);
+	f->api = haproxy_api_open(
+		f->base, f->turn, &f->gate,
+		&(struct haproxy_api_options){ .addresses = both, .count = 2 });
 	assert_non_null(f->api);
 }
 

@@ -49,6 +49,7 @@ defaults_are_those_of_the_interface(void **state)
 	assert_null(o.rules);
 	assert_null(o.state_dir);
 	assert_string_equal(o.haproxy_backend, "pool");
+	assert_false(o.haproxy_manage);
 	assert_int_equal(o.unit_max_age, 7200 * USEC_PER_SEC);
 	assert_int_equal(o.scrape_interval, 10 * USEC_PER_SEC);
 	assert_int_equal(o.request_buffer_kib, 1024);

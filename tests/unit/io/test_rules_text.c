@@ -242,6 +242,7 @@ it_is_json_of_the_list(void **state)
 	struct gate *gate = gate_of_three();
 	size_t len;
 	char *text = text_of_all(gate, &len);
+	char *terminated = strndup(text, len);
 	json_t *root = json_loadb(text, len, 0, NULL);
 
 	(void)state;
@@ -249,8 +250,9 @@ it_is_json_of_the_list(void **state)
 			 1);
 	assert_int_equal(json_integer_value(json_object_get(root, "count")), 3);
 	assert_int_equal(json_array_size(json_object_get(root, "lbAttr")), 3);
-	assert_null(strstr(text, "fc_effective"));
+	assert_null(strstr(terminated, "fc_effective"));
 	json_decref(root);
+	free(terminated);
 	free(text);
 	gate_free(&gate);
 }
