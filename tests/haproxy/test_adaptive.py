@@ -2,8 +2,11 @@
 """The ceiling that follows the engines: what they report, what it does, and
 what clients see of it."""
 
+import threading
 import time
 import unittest
+
+import client
 
 from case import REFUSAL_HEADERS, StackCase
 from client import Request, chat
@@ -362,6 +365,32 @@ class Warmth(AdaptiveCase):
         self.hold(pool, 2)
         self.assert_refused(self.ask(pool), 429, "admission_capacity")
         self.stack.release_all()
+
+    def test_a_flapping_engine_under_load(self):
+        """228, 235: each return begins anew, nobody is lost, and the other
+        engine goes on."""
+        pool = self.pool(fc_max_outstanding=16, fc_ep_max_inflight=8,
+                         fc_warmup_ms=60000, fc_max_queue_depth=64,
+                         fc_max_queue_wait_ms=5000)
+        flapping, steady = self.stack.engines
+        outcomes = []
+        users = threading.Thread(target=lambda: outcomes.extend(client.load(
+            pool.port, lambda _: chat(delay_ms=20), 12, 12)))
+        users.start()
+        for _ in range(2):
+            flapping.ask("health/off")
+            until(lambda: self.effective(pool)["warming_endpoints"] == 0
+                  and "DOWN" in self.status(flapping), "it is down", 20)
+            flapping.ask("health/on")
+            until(lambda: self.effective(pool)["warming_endpoints"] == 1,
+                  "it warms up", 20)
+        users.join()
+        results = {outcome.result for outcome in outcomes}
+        self.assertEqual({200}, results)
+        self.assertGreater(steady.ask("received"), flapping.ask("received"))
+
+    def status(self, engine):
+        return self.stack.server_status("pool", engine.address)
 
 
 if __name__ == "__main__":
