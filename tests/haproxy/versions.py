@@ -5,9 +5,11 @@
     versions.py [--all]   the system's; with --all those of other releases too
 
 Each runs the shipped configuration as it comes: from 2.9 on with the inner hop.
-A release that cannot be reached is a row too, and is not counted as passed.
+A release that cannot be reached is a row too, and is not counted as passed. Two
+run at a time, since they mostly wait; what each says is printed at its end.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -37,15 +39,20 @@ def others():
             yield found[1], found[2], None
 
 
+AT_ONCE = 2
+
+
 def suite(program):
-    """Passed, failed and skipped, the seconds, and why some were skipped."""
+    """Passed, failed and skipped, the seconds, why some were skipped; and all
+    that it said."""
+    said = []
     passed = failed = skipped = seconds = 0
     reasons = set()
     with subprocess.Popen([sys.executable, HERE / "suite.py"], text=True,
                           stdout=subprocess.PIPE,
                           env={**os.environ, "HAPROXY": program}) as run:
         for line in run.stdout:
-            print(line, end="", flush=True)
+            said.append(line)
             if found := re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped",
                                  line):
                 passed, failed, skipped = map(int, found.groups())
@@ -55,19 +62,23 @@ def suite(program):
                 reasons.add(found[1])
     if run.returncode != 0 and failed == 0:
         failed = 1
-    return passed, failed, skipped, seconds, "; ".join(sorted(reasons))
+    return (passed, failed, skipped, seconds,
+            "; ".join(sorted(reasons))), "".join(said)
 
 
 def main():
     rows = [system(), *(others() if "--all" in sys.argv[1:] else ())]
     table, totals = [], [0, 0, 0]
-    for name, version, program in rows:
-        if program is None:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [program and pool.submit(suite, program)
+                for _, _, program in rows]
+    for (name, version, _), run in zip(rows, runs):
+        if run is None:
             table.append((name, "-", "", "", "", "", f"not reached: {version}"))
             totals[2] += 1
             continue
-        print(f"-- HAProxy {version} ({name})", flush=True)
-        result = suite(program)
+        result, said = run.result()
+        print(f"-- HAProxy {version} ({name})\n{said}", end="", flush=True)
         table.append((name, version, *result))
         totals = [have + more for have, more in zip(totals, result)]
     form = "{:<14}{:<10}{:>7}{:>8}{:>9}{:>5}  {}"
