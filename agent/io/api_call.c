@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "agent/io/whole_json.h"
 #include <time.h>
 
 #include "agent/io/members_json.h"
 
 #define DATE_MAX 32
-#define DUMP_FIRST_BYTES 1024
 
 static const char *const method_names[] = {
 	[API_GET] = "GET",  [API_HEAD] = "HEAD",   [API_POST] = "POST",
@@ -135,58 +136,12 @@ api_call_query(const struct api_call *call, const char *name)
 	return find(call->query, call->query_count, name);
 }
 
-/* Text that grows; at is NULL once it could not. */
-struct growing {
-	char *at;
-	size_t len, size;
-};
-
-static int
-append(const char *data, size_t len, void *arg)
-{
-	struct growing *g = arg;
-	size_t size = g->size;
-	char *at;
-
-	if (g->at == NULL)
-		return -1;
-	while (size - g->len < len)
-		size *= 2;
-	at = size == g->size ? g->at : realloc(g->at, size);
-	if (at == NULL)
-		free(g->at);
-	else
-		memcpy(at + g->len, data, len);
-	g->at = at;
-	g->size = size;
-	g->len += len;
-	return at == NULL ? -1 : 0;
-}
-
-/*
- * NULL without memory. json_dumps() would lose a name where it cannot grow, and
- * say nothing.
- */
-static char *
-dump(const json_t *json, size_t *len)
-{
-	struct growing g = { malloc(DUMP_FIRST_BYTES), 0, DUMP_FIRST_BYTES };
-
-	if (json_dump_callback(json, append, &g, JSON_COMPACT) != 0 ||
-	    append("", 1, &g) != 0) {
-		free(g.at);
-		return NULL;
-	}
-	*len = g.len - 1;
-	return g.at;
-}
-
 void
 api_answer_json(struct api_answer *answer, unsigned status, json_t *json)
 {
 	answer->status = status;
 	answer->type = "application/json";
-	answer->body = dump(json, &answer->len);
+	answer->body = whole_json(json, 0, &answer->len);
 	json_decref(json);
 }
 

@@ -90,8 +90,9 @@ keep(struct look *look, const struct haproxy_server *row)
 		  hash_of(row->backend, &k->address, k->port));
 }
 
+/* With room for as many that are to be added. */
 static bool
-read_rows(struct look *look, struct haproxy_stat rows)
+read_rows(struct look *look, struct haproxy_stat rows, size_t wanted)
 {
 	struct haproxy_stat ahead = rows;
 	struct haproxy_server row;
@@ -99,7 +100,7 @@ read_rows(struct look *look, struct haproxy_stat rows)
 
 	while (haproxy_stat_row(&ahead, &row))
 		count++;
-	look->rows = calloc(count + 1, sizeof(*look->rows));
+	look->rows = calloc(count + wanted + 1, sizeof(*look->rows));
 	if (look->rows == NULL || !index_init(&look->index))
 		return false;
 	while (haproxy_stat_row(&rows, &row))
@@ -243,6 +244,22 @@ backend_of(const struct look *look, const struct gate *gate,
 	return text_of(gate->options.backend);
 }
 
+/* It will be there, so that another rule does not want it added, too. */
+static struct known *
+expect(struct look *look, struct text backend, const struct endpoint *e)
+{
+	struct known *k = &look->rows[look->count++];
+
+	k->row = (struct haproxy_server){ .kind = HAPROXY_SERVER,
+					  .backend = backend };
+	k->address = e->address;
+	k->port = e->port;
+	k->wanted = true;
+	index_add(&look->index, &k->node,
+		  hash_of(backend, &k->address, k->port));
+	return k;
+}
+
 static void
 want_pool(struct look *look, const struct gate *gate, const struct pool *p)
 {
@@ -254,7 +271,7 @@ want_pool(struct look *look, const struct gate *gate, const struct pool *p)
 
 		if (k == NULL) {
 			add(look, backend, e);
-			continue;
+			k = expect(look, backend, e);
 		}
 		if (!k->wanted)
 			mend(look, &k->row);
@@ -322,6 +339,17 @@ begin(struct haproxy_servers *s, struct look *look)
 		fail(s, text_of("it cannot be reached"));
 }
 
+static size_t
+endpoints_of(const struct gate *gate)
+{
+	const struct pool *p;
+	size_t n = 0;
+
+	TAILQ_FOREACH (p, &gate->pools, link)
+		n += p->endpoint_count;
+	return n;
+}
+
 void
 haproxy_servers_look(struct haproxy_servers *s, struct haproxy_stat rows,
 		     usec_t now)
@@ -333,7 +361,7 @@ haproxy_servers_look(struct haproxy_servers *s, struct haproxy_stat rows,
 	complain(s, now);
 	if (now < s->retry)
 		return;
-	if (read_rows(&look, rows))
+	if (read_rows(&look, rows, endpoints_of(s->gate)))
 		compare(&look, s->gate);
 	if (look.len > 0)
 		begin(s, &look);

@@ -12,6 +12,7 @@
 #include "agent/io/log.h"
 #include "agent/io/members_json.h"
 #include "agent/io/schema_json.h"
+#include "agent/io/whole_json.h"
 
 /* How members begin that settings.def has, and fc_effective. */
 #define SETTING_PREFIX "fc_"
@@ -325,7 +326,7 @@ read_body(struct rule_draft *draft, json_t *body, struct fault *fault)
 	if (!read_service(draft, body, fault) ||
 	    !endpoints_read(draft->rule, body, fault))
 		return false;
-	draft->rule->document = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
+	draft->rule->document = whole_json(body, JSON_SORT_KEYS, NULL);
 	return draft->rule->document != NULL || fault_memory(fault);
 }
 
@@ -464,7 +465,7 @@ rule_json_keep(struct rule *rule)
 	json_t *entry = rule_json_write(rule, NULL, 0);
 
 	free(rule->text);
-	rule->text = json_dumps(entry, JSON_COMPACT | JSON_SORT_KEYS);
+	rule->text = whole_json(entry, JSON_SORT_KEYS, NULL);
 	json_decref(entry);
 	return rule->text != NULL;
 }

@@ -50,6 +50,19 @@ class Managed(StackCase):
         self.assertEqual(before + 1, self.third.ask("received"))
         pool.until(inflight=0)
 
+    def test_rules_that_share_an_engine_share_its_server(self):
+        first = self.with_third(fc_max_outstanding=4)
+        second = self.with_third(fc_max_outstanding=4)
+        self.until_up(self.third.address)
+        for pool in (first, second):
+            self.assertEqual(200, self.ask(pool).status)
+        self.stack.delete_rule(first.port)
+        self.pools.remove(first)
+        self.assertEqual(200, self.ask(second).status)
+        self.assertIn(self.third.address, self.servers())
+        self.assertFalse([line for line in self.stack.agent.lines
+                          if "cannot be made servers" in line])
+
     def test_it_goes_once_nobody_wants_it_and_nobody_runs_on_it(self):
         pool = self.with_third(fc_max_outstanding=4)
         self.until_up(self.third.address)
