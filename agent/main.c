@@ -12,14 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/config.h"
 #include "agent/core/gate.h"
 #include "agent/io/api.h"
-#include "agent/io/api_token.h"
-#include "agent/io/clock.h"
 #include "agent/io/descriptors.h"
 #include "agent/io/disk_writer.h"
 #include "agent/io/haproxy_api.h"
@@ -27,32 +25,20 @@
 #include "agent/io/log.h"
 #include "agent/io/log_receiver.h"
 #include "agent/io/loop.h"
-#include "agent/io/options.h"
-#include "agent/io/rules_json.h"
-#include "agent/io/rules_memory.h"
 #include "agent/io/scraper.h"
 #include "agent/io/spop_server.h"
 #include "agent/io/state_folder.h"
 #include "agent/io/ticker.h"
 #include "agent/io/turn.h"
+#include "agent/rules_at_start.h"
 
 /* How long answers may take to leave once the program was told to end. */
 #define FAREWELL_SECONDS 2
 
-#define ACCEPT_BOUND_MAX 100000000
-
 static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
-/* The options' addresses, each in the place of its text. */
-struct addresses {
-	struct listen_address spop[OPTIONS_LIST_MAX];
-	struct listen_address log, api;
-	struct listen_address haproxy[OPTIONS_LIST_MAX];
-};
-
 struct app {
-	struct options options;
-	struct addresses addresses;
+	struct config config;
 	struct event_base *base;
 	struct turn *turn;
 	struct gate *gate;
@@ -64,214 +50,11 @@ struct app {
 	struct haproxy_api *haproxy;
 	struct scraper *scraper;
 	struct api *api;
-	uint32_t accept_bound;  /* of the accept valve; 0: it is off */
-	struct api_token token; /* of no length: none is asked for */
 	struct event *on_signal[ARRAY_LEN(signals)];
 	struct descriptors descriptors;
 	uint64_t rule_changes; /* that were looked at */
 	bool ending;
 };
-
-static bool
-wrong(const char *what, const char *value, const char *why)
-{
-	log_err("%s: %s value=\"%s\"", what, why, value);
-	return false;
-}
-
-/* ---- settings ---- */
-
-static bool
-parse_address(const char *option, const char *text, struct listen_address *at)
-{
-	const char *why = listen_address_parse(text, at);
-
-	return why == NULL || wrong(option, text, why);
-}
-
-static bool
-parse_list(const char *option, const struct option_list *list,
-	   struct listen_address *at)
-{
-	bool ok = true;
-
-	for (size_t i = 0; i < list->count; i++)
-		ok = parse_address(option, list->value[i], &at[i]) && ok;
-	return ok;
-}
-
-/* Says each fault, not only the first. */
-static bool
-read_addresses(struct app *app)
-{
-	const struct options *o = &app->options;
-	struct addresses *at = &app->addresses;
-	bool ok = parse_list("spop-listen", &o->spop_listen, at->spop);
-
-	ok = parse_address("log-listen", o->log_listen, &at->log) && ok;
-	ok = parse_address("api-listen", o->api_listen, &at->api) && ok;
-	return parse_list("haproxy-socket", &o->haproxy_sockets, at->haproxy) &&
-	       ok;
-}
-
-static bool
-read_token(struct app *app)
-{
-	const char *path = app->options.api_token_file;
-	const char *why =
-		path == NULL ? NULL : api_token_read(&app->token, path);
-
-	return why == NULL || wrong("api-token-file", path, why);
-}
-
-/* Nobody is let in from outside because somebody forgot a token. */
-static bool
-judge_exposure(const struct app *app)
-{
-	const struct options *o = &app->options;
-
-	if (o->api_token_file != NULL || o->api_open ||
-	    listen_address_is_local(&app->addresses.api))
-		return true;
-	return wrong("api-listen", o->api_listen,
-		     "is open to others than this machine: give "
-		     "--api-token-file, or --api-open if that is meant");
-}
-
-static const char *
-environment(const char *name)
-{
-	return getenv(name);
-}
-
-/* What is not understood counts as not said; that should not go unnoticed. */
-static bool
-judge_environment(const struct settings_env *env)
-{
-	bool ok = true;
-
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		const char *name = settings_table[i].env;
-
-		if (!env->misread[i])
-			continue;
-		log_warnx("environment: not understood, ignored name=%s "
-			  "value=\"%s\"",
-			  name, getenv(name));
-		ok = false;
-	}
-	return ok;
-}
-
-/* The accept valve's bound, by the rules of the other numbers (contract 3). */
-static bool
-read_accept_bound(struct app *app)
-{
-	static const char name[] = "LLB_PD_MAX_TOTAL_INFLIGHT";
-	const char *said = environment(name);
-	unsigned long long bound = 0;
-
-	if (said == NULL)
-		return true;
-	if (!text_number(text_of(said), ACCEPT_BOUND_MAX, &bound)) {
-		log_warnx("environment: not understood, ignored name=%s "
-			  "value=\"%s\"",
-			  name, said);
-		return false;
-	}
-	app->accept_bound = (uint32_t)bound;
-	if (bound > 0 && app->options.haproxy_sockets.count == 0)
-		log_warnx("haproxy: the accept valve needs --haproxy-socket");
-	return true;
-}
-
-static struct gate *
-make_gate(const struct options *options)
-{
-	struct gate_options gate = {
-		.backend = options->haproxy_backend,
-		.unit_max_age = options->unit_max_age,
-		.depth_of_half_memory = rules_memory_depth(
-			rules_memory_of_node(), options->request_buffer_kib),
-	};
-	struct settings_env env;
-
-	if (getrandom(&gate.epoch, sizeof(gate.epoch), 0) < 0 ||
-	    getrandom(gate.hash_key, sizeof(gate.hash_key), 0) < 0)
-		return NULL;
-	settings_env_read(&env, environment);
-	return gate_new(&gate, &env, clock_now());
-}
-
-/* ---- rules ---- */
-
-static bool
-load_file(const struct app *app, struct gate *gate)
-{
-	const char *path = app->options.rules;
-	size_t faults;
-
-	if (path == NULL)
-		return true;
-	faults = rules_load_file(gate, path, clock_now());
-	return faults == 0 || wrong("rules", path, "not loaded");
-}
-
-/* The file is not for this start; whether it could be for another. */
-static bool
-check_file(const struct app *app)
-{
-	struct gate *other = make_gate(&app->options);
-	bool ok = other != NULL && load_file(app, other);
-
-	gate_free(&other);
-	return ok;
-}
-
-static bool
-leave_file(const struct app *app)
-{
-	if (app->options.rules == NULL)
-		return true;
-	if (app->options.check)
-		return check_file(app);
-	log_info("rules: not loaded, the state folder holds some value=\"%s\"",
-		 app->options.rules);
-	return true;
-}
-
-/* From now on the folder has them, and no longer the file. */
-static bool
-seed(const struct app *app)
-{
-	if (!load_file(app, app->gate))
-		return false;
-	if (app->state == NULL || app->options.rules == NULL ||
-	    app->options.check)
-		return true;
-	return state_folder_keep(app->state, app->gate);
-}
-
-static bool
-load_rules(struct app *app)
-{
-	const char *path = app->options.state_dir;
-
-	if (path == NULL)
-		return seed(app);
-	app->state = state_folder_open(path, app->options.check);
-	if (app->state == NULL)
-		return false;
-	switch (state_folder_load(app->state, app->gate, clock_now())) {
-	case STATE_EMPTY:
-		return seed(app);
-	case STATE_LOADED:
-		return leave_file(app);
-	case STATE_REFUSED:
-		break;
-	}
-	return false;
-}
 
 /* ---- adapters ---- */
 
@@ -306,14 +89,14 @@ open_listener(const char *what, const char *text,
 static bool
 open_spop(struct app *app)
 {
-	const struct option_list *list = &app->options.spop_listen;
+	const struct option_list *list = &app->config.options.spop_listen;
 
 	app->spop = spop_server_open(app->base, app->turn, app->gate);
 	if (app->spop == NULL)
 		return false;
 	for (size_t i = 0; i < list->count; i++) {
 		int fd = open_listener("spop", list->value[i],
-				       &app->addresses.spop[i]);
+				       &app->config.spop[i]);
 
 		if (fd < 0)
 			return false;
@@ -331,9 +114,10 @@ open_lines(struct app *app)
 	const char *step;
 
 	app->lines = log_receiver_open(app->base, app->turn, app->gate,
-				       &app->addresses.log, &step);
+				       &app->config.log, &step);
 	if (app->lines == NULL)
-		return cannot_listen("log", app->options.log_listen, step);
+		return cannot_listen("log", app->config.options.log_listen,
+				     step);
 	log_info("listening log=%s", log_receiver_address(app->lines));
 	return true;
 }
@@ -364,14 +148,14 @@ open_api(struct app *app)
 		.gate = app->gate,
 		.turn = app->turn,
 		.version = SPOA_VERSION,
-		.request_buffer_kib = app->options.request_buffer_kib,
+		.request_buffer_kib = app->config.options.request_buffer_kib,
 		.disk = app->disk,
 		.problem = app->haproxy == NULL ? NULL : problem_of_haproxy,
 		.problem_arg = app->haproxy,
-		.token = app->token.len > 0 ? &app->token : NULL,
+		.token = app->config.token.len > 0 ? &app->config.token : NULL,
 	};
-	int fd = open_listener("api", app->options.api_listen,
-			       &app->addresses.api);
+	int fd = open_listener("api", app->config.options.api_listen,
+			       &app->config.api);
 
 	if (fd < 0)
 		return false;
@@ -385,10 +169,10 @@ static bool
 open_haproxy(struct app *app)
 {
 	const struct haproxy_api_options options = {
-		.addresses = app->addresses.haproxy,
-		.count = app->options.haproxy_sockets.count,
-		.manage = app->options.haproxy_manage,
-		.bound = app->accept_bound,
+		.addresses = app->config.haproxy,
+		.count = app->config.options.haproxy_sockets.count,
+		.manage = app->config.options.haproxy_manage,
+		.bound = app->config.accept_bound,
 	};
 
 	if (options.count == 0)
@@ -402,7 +186,7 @@ static bool
 open_scraper(struct app *app)
 {
 	const struct scraper_options options = {
-		.interval = app->options.scrape_interval
+		.interval = app->config.options.scrape_interval
 	};
 
 	app->scraper = scraper_open(app->base, app->turn, app->gate, &options);
@@ -455,9 +239,9 @@ end(struct app *app, int number)
 static void
 hang_up(struct app *app)
 {
-	if (app->options.api_token_file == NULL)
+	if (app->config.options.api_token_file == NULL)
 		log_info("hangup: no file to read again");
-	else if (read_token(app))
+	else if (config_read_token(&app->config))
 		log_info("hangup: token read again");
 	else
 		log_warnx("hangup: the token stays as it was");
@@ -564,7 +348,7 @@ main(int argc, char **argv)
 	bool ok;
 
 	open_standard_descriptors();
-	switch (options_read(&app.options, argc, argv, SPOA_VERSION)) {
+	switch (config_read(&app.config, argc, argv, SPOA_VERSION)) {
 	case OPTIONS_DONE:
 		return EXIT_SUCCESS;
 	case OPTIONS_WRONG:
@@ -572,19 +356,12 @@ main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	log_open(app.options.log_level, app.options.log_format);
 	descriptors_raise(&app.descriptors);
-	app.gate = make_gate(&app.options);
-	ok = read_addresses(&app);
-	ok = ok && judge_exposure(&app);
-	ok = read_token(&app) && ok;
-	ok = app.gate != NULL && load_rules(&app) && ok;
-	if (app.gate != NULL && !judge_environment(&app.gate->env) &&
-	    app.options.check)
-		ok = false;
-	if (!read_accept_bound(&app) && app.options.check)
-		ok = false;
-	if (ok && !app.options.check)
+	ok = config_judge(&app.config);
+	app.gate = config_make_gate(&app.config);
+	ok = app.gate != NULL &&
+	     rules_at_start(&app.config, app.gate, &app.state) && ok;
+	if (ok && !app.config.options.check)
 		ok = serve(&app);
 	close_all(&app);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
