@@ -445,6 +445,7 @@ on_run(evutil_socket_t fd, short what, void *arg)
 	call_next(api);
 	MHD_run(api->daemon);
 	mind_the_limit(api);
+	listener_spare(api->listener);
 	set_timer(api);
 }
 
@@ -507,7 +508,8 @@ start(struct api *api)
 static bool
 join_loop(struct api *api, struct event_base *base, int listener)
 {
-	const struct listener_user user = { "api", on_accepted, api };
+	const struct listener_user user = { "api", on_accepted, api,
+					    .spare = true };
 	const union MHD_DaemonInfo *info =
 		MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 

@@ -3,7 +3,9 @@
 
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent/io/listen_text.h"
 #include "agent/io/loop.h"
@@ -22,13 +24,53 @@ on_accept(struct evconnlistener *accepts, evutil_socket_t fd,
 	l->user.accepted(l->user.arg, fd, from, (socklen_t)len);
 }
 
+void
+listener_spare(struct listener *listener)
+{
+	if (listener->user.spare && listener->spare < 0)
+		listener->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
+drop_spare(struct listener *l)
+{
+	if (l->spare >= 0)
+		close(l->spare);
+	l->spare = -1;
+}
+
+/* At once, or somebody else would take it. */
+static bool
+accept_with_spare(struct listener *l)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	int fd;
+
+	if (l->spare < 0)
+		return false;
+	drop_spare(l);
+	fd = accept(evconnlistener_get_fd(l->accepts), (struct sockaddr *)&from,
+		    &len);
+	if (fd < 0)
+		return false;
+	evutil_make_socket_nonblocking(fd);
+	evutil_make_socket_closeonexec(fd);
+	l->user.accepted(l->user.arg, fd, (struct sockaddr *)&from, len);
+	return true;
+}
+
 static void
 on_accept_error(struct evconnlistener *accepts, void *arg)
 {
 	const struct timeval pause = { .tv_sec = PAUSE_SECONDS };
 	struct listener *l = arg;
 
-	if (log_limit(&l->paused, turn_enter(l->turn)))
+	usec_t now = turn_enter(l->turn);
+
+	if (accept_with_spare(l))
+		return;
+	if (log_limit(&l->paused, now))
 		log_warn("%s: cannot accept, new connections wait skipped=%lu",
 			 l->user.who, l->paused.skipped);
 	evconnlistener_disable(accepts);
@@ -55,6 +97,8 @@ listener_open(struct event_base *base, struct turn *turn, int fd,
 	if (l == NULL)
 		return NULL;
 	l->user = *user;
+	l->spare = -1;
+	listener_spare(l);
 	l->turn = turn;
 	l->resume = evtimer_new(base, on_resume, l);
 	if (l->resume != NULL)
@@ -81,6 +125,7 @@ listener_close(struct listener **listener)
 		evconnlistener_free(l->accepts);
 	}
 	listen_close(fd);
+	drop_spare(l);
 	free_event(l->resume);
 	free(l);
 	*listener = NULL;

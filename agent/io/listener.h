@@ -27,6 +27,9 @@ struct listener_user {
 	void (*accepted)(void *arg, int fd, struct sockaddr *from,
 			 socklen_t len);
 	void *arg; /* borrowed */
+	/* One descriptor is held back for it, so that it is there when all
+	 * others are taken. */
+	bool spare;
 };
 
 struct listener {
@@ -36,6 +39,7 @@ struct listener {
 	struct evconnlistener *accepts; /* owned, with its socket */
 	struct event *resume;           /* owned; pending during a pause */
 	bool stopped;
+	int spare; /* -1: there is none, or it is in use */
 	struct log_limit paused;
 };
 
@@ -49,6 +53,12 @@ MUST_CHECK struct listener *listener_open(struct event_base *base,
 
 /* Closes the socket too, and removes the path of a unix socket. */
 void listener_close(struct listener **listener);
+
+/*
+ * Holds a spare descriptor back again, if it is to have one. To be called when
+ * connections of it have gone.
+ */
+void listener_spare(struct listener *listener);
 
 /* Whether newcomers wait in the backlog; at first they do not. */
 void listener_stop(struct listener *listener, bool stop);

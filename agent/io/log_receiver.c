@@ -407,7 +407,8 @@ watch_datagrams(struct log_receiver *r)
 static bool
 watch_stream(struct log_receiver *r)
 {
-	const struct listener_user user = { "log", on_accepted, r };
+	const struct listener_user user = { "log", on_accepted, r,
+					    .spare = false };
 
 	if (r->stream < 0)
 		return true;

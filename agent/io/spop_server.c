@@ -46,7 +46,8 @@ spop_server_open(struct event_base *base, struct turn *turn, struct gate *gate)
 bool
 spop_server_listen(struct spop_server *server, int listener)
 {
-	const struct listener_user user = { "spop", on_accepted, server };
+	const struct listener_user user = { "spop", on_accepted, server,
+					    .spare = false };
 	struct listener *l = listener_open(server->hub.base, server->hub.turn,
 					   listener, &user);
 

@@ -117,6 +117,29 @@ questions_go_on_without_descriptors(void **state)
 	agent_stop(&agent);
 }
 
+/* Whoever is woken at night can ask what is the matter. */
+static void
+the_api_answers_without_descriptors(void **state)
+{
+	struct agent *agent =
+		agent_start(&(struct agent_setup){ .descriptors = LOW_LIMIT });
+	struct wire *wires[2 * LOW_LIMIT];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wires); i++)
+		wires[i] = wire_open(agent->spop);
+	assert_true(agent_logs(agent, WARNING("spop")));
+	for (int i = 0; i < 20; i++) {
+		usec_t begin = patience_now();
+
+		assert_int_equal(rest_call(agent, "GET /healthz", "", NULL),
+				 200);
+		assert_true(patience_now() - begin < USEC_PER_SEC / 2);
+	}
+	close_wires(wires, ARRAY_LEN(wires));
+	agent_stop(&agent);
+}
+
 static void
 put_depth(const struct agent *agent, unsigned depth)
 {
@@ -338,6 +361,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(descriptors_run_out),
 		AGENT_TEST(questions_go_on_without_descriptors),
+		AGENT_TEST(the_api_answers_without_descriptors),
 		AGENT_TEST(few_descriptors_are_said_once),
 		AGENT_TEST(queue_beyond_the_memory_is_said_once_and_applied),
 		AGENT_TEST(queue_within_the_memory_is_not_said),
