@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shipped configuration on a real HAProxy, end to end.
 
-    suite.py [WORD]...    the tests whose name has one of the words; or all
+    suite.py [--quick] [WORD]...   the tests whose name has one of the words;
+                                   or all, with --quick without the slow ones
 
 Prints a line for each test, and last how many passed and failed.
 """
@@ -17,6 +18,10 @@ MODULES = ("test_config", "test_scope", "test_ceilings", "test_queue",
            "test_tenants",
            "test_outage", "test_differences", "test_ledger", "test_headers",
            "test_pairs", "test_adaptive", "test_manage", "test_valve")
+
+# They wait for HAProxy's checks, or for seconds of the gate.
+SLOW = ("test_outage", "test_differences", "test_adaptive", "test_manage",
+        "test_valve")
 
 
 def short(test):
@@ -71,10 +76,13 @@ def chosen(suite, words):
 
 
 def main():
-    suite = unittest.defaultTestLoader.loadTestsFromNames(MODULES)
+    words = [word for word in sys.argv[1:] if word != "--quick"]
+    quick = len(words) < len(sys.argv) - 1
+    suite = unittest.defaultTestLoader.loadTestsFromNames(
+        [name for name in MODULES if not (quick and name in SLOW)])
     result = Lines()
     began = time.monotonic()
-    unittest.TestSuite(chosen(suite, sys.argv[1:])).run(result)
+    unittest.TestSuite(chosen(suite, words)).run(result)
     passed = result.testsRun - result.bad - result.left_out
     print(f"{time.monotonic() - began:.0f} s")
     print(f"{passed} passed, {result.bad} failed, {result.left_out} skipped")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suite on every HAProxy that can be had, as a table.
 
-    versions.py [--all]   the system's; with --all those of other releases too
+    versions.py           the system's, without the slow tests
+    versions.py --all     all of it, on those of other releases too
 
 Each runs the shipped configuration as it comes: from 2.9 on with the inner hop.
 A release that cannot be reached is a row too, and is not counted as passed. Two
@@ -42,13 +43,14 @@ def others():
 AT_ONCE = 2
 
 
-def suite(program):
+def suite(program, words):
     """Passed, failed and skipped, the seconds, why some were skipped; and all
     that it said."""
     said = []
     passed = failed = skipped = seconds = 0
     reasons = set()
-    with subprocess.Popen([sys.executable, HERE / "suite.py"], text=True,
+    with subprocess.Popen([sys.executable, HERE / "suite.py", *words],
+                          text=True,
                           stdout=subprocess.PIPE,
                           env={**os.environ, "HAPROXY": program}) as run:
         for line in run.stdout:
@@ -67,10 +69,12 @@ def suite(program):
 
 
 def main():
-    rows = [system(), *(others() if "--all" in sys.argv[1:] else ())]
+    whole = "--all" in sys.argv[1:]
+    words = () if whole else ("--quick",)
+    rows = [system(), *(others() if whole else ())]
     table, totals = [], [0, 0, 0]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = [program and pool.submit(suite, program)
+        runs = [program and pool.submit(suite, program, words)
                 for _, _, program in rows]
     for (name, version, _), run in zip(rows, runs):
         if run is None:
