@@ -10,18 +10,26 @@
 /* With the inner hop clients come to the one, without it to the other. */
 static const char *const names[] = { "public", "gate" };
 
+/* It is tried again at each look, but said once. */
+static void
+complain(struct haproxy_valve *v, struct text why)
+{
+	if (!v->complained)
+		log_warnx("haproxy: accept valve cannot be set said=\"%.*s\"",
+			  (int)why.len, why.at);
+	v->complained = true;
+}
+
 static void
 on_said(void *arg, struct text answer, const char *failed)
 {
+	struct haproxy_valve *v = arg;
 	struct text line;
 
-	(void)arg;
 	if (failed != NULL)
-		log_warnx("haproxy: accept valve is not set why=\"%s\"",
-			  failed);
-	while (haproxy_command_complaint(&answer, &line))
-		log_warnx("haproxy: accept valve is not set said=\"%.*s\"",
-			  (int)line.len, line.at);
+		complain(v, text_of(failed));
+	else if (haproxy_command_complaint(&answer, &line))
+		complain(v, line);
 }
 
 void
@@ -74,9 +82,18 @@ set_limit(struct haproxy_valve *v, const char *name)
 		return;
 	snprintf(line, sizeof(line), "set maxconn frontend %s %u\n", name,
 		 v->bound);
-	log_info("haproxy: accept valve frontend=%s bound=%u", name, v->bound);
 	if (!haproxy_command_send(&v->command, line))
-		log_warnx("haproxy: accept valve cannot be set");
+		complain(v, text_of("it cannot be reached"));
+}
+
+static void
+mind_limit(struct haproxy_valve *v, const struct haproxy_server *row,
+	   const char *name)
+{
+	if (row->limit != v->bound)
+		set_limit(v, name);
+	else
+		v->complained = false;
 }
 
 void
@@ -97,8 +114,7 @@ haproxy_valve_look(struct haproxy_valve *v, struct haproxy_stat rows,
 		if (!is_public)
 			continue;
 		at_bound = row.sessions >= v->bound;
-		if (row.limit != v->bound)
-			set_limit(v, name);
+		mind_limit(v, &row, name);
 	}
 	look->paused = at_bound && !v->at_bound;
 	v->at_bound = at_bound;

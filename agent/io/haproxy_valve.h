@@ -22,7 +22,8 @@ struct haproxy_valve {
 	const struct gate *gate; /* borrowed */
 	struct haproxy_command command;
 	uint32_t bound;
-	bool at_bound; /* at the last look */
+	bool at_bound;   /* at the last look */
+	bool complained; /* it cannot be set, and that was said */
 };
 
 /* What one look has found. */

@@ -329,6 +329,21 @@ only_the_public_frontend_is_bound(void **state)
 	assert_string_equal(f->said, "");
 }
 
+static void
+a_valve_that_cannot_be_set_is_tried_again_and_said_once(void **state)
+{
+	static const char rows[] = HEADER "gate,FRONTEND,,1,100,OPEN,0,\n\n";
+	struct fixture *f = *state;
+
+	f->answer = "Permission denied\n";
+	turn(f, rows);
+	assert_true(f->valve.complained);
+	turn(f, rows);
+	assert_string_equal(f->said, "set maxconn frontend gate 7");
+	turn(f, HEADER "gate,FRONTEND,,1,7,OPEN,0,\n\n");
+	assert_false(f->valve.complained);
+}
+
 /* Rows 338 and 340. */
 static void
 contexts_and_pauses_are_counted(void **state)
@@ -363,6 +378,7 @@ main(void)
 		TEST(a_complaint_is_kept_and_gives_pause),
 		TEST(many_come_one_line_after_the_other),
 		TEST(only_the_public_frontend_is_bound),
+		TEST(a_valve_that_cannot_be_set_is_tried_again_and_said_once),
 		TEST(contexts_and_pauses_are_counted),
 	};
 
