@@ -168,11 +168,14 @@ open_api(struct app *app)
 static bool
 open_haproxy(struct app *app)
 {
+	const struct options *o = &app->config.options;
 	const struct haproxy_api_options options = {
 		.addresses = app->config.haproxy,
-		.count = app->config.options.haproxy_sockets.count,
-		.manage = app->config.options.haproxy_manage,
-		.bound = app->config.accept_bound,
+		.count = o->haproxy_sockets.count,
+		.manage = o->haproxy_manage,
+		.valve = { .bound = app->config.accept_bound,
+			   .frontends = o->haproxy_frontends.value,
+			   .count = o->haproxy_frontends.count },
 	};
 
 	if (options.count == 0)

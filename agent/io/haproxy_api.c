@@ -11,7 +11,6 @@
 #include "agent/io/address_text.h"
 #include "agent/io/haproxy_process.h"
 #include "agent/io/haproxy_servers.h"
-#include "agent/io/haproxy_valve.h"
 #include "agent/io/listen_text.h"
 #include "agent/io/log.h"
 #include "agent/io/loop.h"
@@ -61,7 +60,7 @@ struct haproxy_api {
 	usec_t begun;
 	struct log_limit losses;
 	bool manage;
-	uint32_t bound; /* of the accept valve, for each; 0 is off */
+	struct haproxy_valve_options valve; /* its bound 0: it is off */
 	size_t count;
 	struct haproxy haproxys[];
 };
@@ -240,13 +239,13 @@ tend(struct haproxy_api *api, usec_t now)
 
 		if (h->running == NULL || h->running->state != HAPROXY_ANSWERED)
 			continue;
-		if (api->bound > 0)
+		if (api->valve.bound > 0)
 			turn_valve(h, &contexts);
 		if (api->manage)
 			haproxy_servers_look(&h->servers, h->running->stat,
 					     now);
 	}
-	if (api->bound > 0)
+	if (api->valve.bound > 0)
 		set_gauge(api->gate, METRIC_contexts, contexts);
 }
 
@@ -395,9 +394,9 @@ static const struct haproxy_process_events process_events = {
 static void
 reach(struct haproxy *h, usec_t now)
 {
-	struct haproxy_process *p =
-		haproxy_process_open(h->api->base, &h->address, &process_events,
-				     h, h->api->manage || h->api->bound > 0);
+	struct haproxy_process *p = haproxy_process_open(
+		h->api->base, &h->address, &process_events, h,
+		h->api->manage || h->api->valve.bound > 0);
 
 	if (p == NULL) {
 		back_off(h, LOOK_UNREACHABLE, strerror(errno), now);
@@ -457,25 +456,20 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 /* ---- opening and closing ---- */
 
 static void
-haproxy_init(struct haproxy *h, struct haproxy_api *api,
+haproxy_init(struct haproxy_api *api, size_t i,
 	     const struct listen_address *address)
 {
+	struct haproxy *h = &api->haproxys[i];
+	struct haproxy_valve_options valve = api->valve;
+
+	valve.bound = haproxy_valve_part(valve.bound, api->count, i);
 	h->api = api;
 	h->address = *address;
 	listen_address_format(address, h->name);
 	TAILQ_INIT(&h->processes);
 	haproxy_servers_init(&h->servers, api->gate, api->base, &h->address);
 	haproxy_valve_init(&h->valve, api->gate, api->base, &h->address,
-			   api->bound);
-}
-
-/* One bound for all: each HAProxy has its part of it, and at least one. */
-static uint32_t
-part_of(const struct haproxy_api_options *options)
-{
-	uint32_t part = options->bound / (uint32_t)options->count;
-
-	return options->bound > 0 && part == 0 ? 1 : part;
+			   &valve);
 }
 
 struct haproxy_api *
@@ -494,11 +488,11 @@ haproxy_api_open(struct event_base *base, struct turn *turn, struct gate *gate,
 	api->turn = turn;
 	api->gate = gate;
 	api->manage = options->manage;
-	api->bound = part_of(options);
+	api->valve = options->valve;
 	api->count = count;
-	set_gauge(gate, METRIC_accept_bound, options->bound);
+	set_gauge(gate, METRIC_accept_bound, options->valve.bound);
 	for (size_t i = 0; i < count; i++)
-		haproxy_init(&api->haproxys[i], api, &options->addresses[i]);
+		haproxy_init(api, i, &options->addresses[i]);
 	api->tick = event_new(base, -1, EV_PERSIST, on_tick, api);
 	if (api->tick == NULL || event_add(api->tick, &period) != 0) {
 		haproxy_api_close(&api);

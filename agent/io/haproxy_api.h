@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "agent/core/base.h"
+#include "agent/io/haproxy_valve.h"
 
 struct event_base;
 struct gate;
@@ -31,8 +32,8 @@ struct turn;
 struct haproxy_api_options {
 	const struct listen_address *addresses; /* copied */
 	size_t count;                           /* at least 1 */
-	bool manage;    /* endpoints are made servers (haproxy_servers.h) */
-	uint32_t bound; /* of the accept valve (haproxy_valve.h); 0 is off */
+	bool manage; /* endpoints are made servers (haproxy_servers.h) */
+	struct haproxy_valve_options valve; /* of all HAProxys together */
 };
 
 /*

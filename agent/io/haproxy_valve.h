@@ -18,10 +18,16 @@
 
 struct gate;
 
+struct haproxy_valve_options {
+	uint32_t bound;               /* sessions of clients; 0 is off */
+	const char *const *frontends; /* borrowed: which ones are public */
+	size_t count; /* 0: those of the shipped configuration */
+};
+
 struct haproxy_valve {
 	const struct gate *gate; /* borrowed */
 	struct haproxy_command command;
-	uint32_t bound;
+	struct haproxy_valve_options options;
 	bool at_bound;   /* at the last look */
 	bool complained; /* it cannot be set, and that was said */
 };
@@ -32,12 +38,16 @@ struct haproxy_valve_look {
 	bool paused;       /* since this look, not at the one before */
 };
 
+/* The part of the i-th of count that share a bound: at least 1, or 0 of 0. */
+uint32_t haproxy_valve_part(uint32_t bound, size_t count, size_t i);
+
 void haproxy_valve_init(struct haproxy_valve *v, const struct gate *gate,
 			struct event_base *base,
-			const struct listen_address *address, uint32_t bound);
+			const struct listen_address *address,
+			const struct haproxy_valve_options *options);
 void haproxy_valve_fini(struct haproxy_valve *v);
 
-/* Looks at the rows, and sets a limit that is another one. */
+/* Looks at the rows, and sets limits that are other ones. */
 void haproxy_valve_look(struct haproxy_valve *v, struct haproxy_stat rows,
 			struct haproxy_valve_look *look);
 

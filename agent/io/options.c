@@ -143,6 +143,9 @@ static const struct row {
 	{ "haproxy-manage", "SPOA_ADMISSION_HAPROXY_MANAGE", "", "off",
 	  set_switch, AT(haproxy_manage),
 	  "whether rules' endpoints are made servers of HAProxy" },
+	{ "haproxy-frontend", "SPOA_ADMISSION_HAPROXY_FRONTEND", "NAME", NULL,
+	  add_text, AT(haproxy_frontends),
+	  "public frontend, for the accept valve" },
 	{ "unit-max-age", "SPOA_ADMISSION_UNIT_MAX_AGE", "TIME", "2h", set_time,
 	  AT(unit_max_age),
 	  "without --haproxy-socket: age at which a unit is given back" },
@@ -199,9 +202,10 @@ print_help(void)
 	puts("\n"
 	     "ADDR is host:port, [v6]:port or unix:/path; port 0 lets the "
 	     "system choose, and\n"
-	     "the log says which. --spop-listen and --haproxy-socket may be "
-	     "repeated. Each\n"
-	     "option can be given in the environment: --log-level as "
+	     "the log says which. --spop-listen, --haproxy-socket and "
+	     "--haproxy-frontend may\n"
+	     "be repeated. Each option can be given in the environment: "
+	     "--log-level as\n"
 	     "SPOA_ADMISSION_LOG_LEVEL.\n"
 	     "Defaults of the rules come from LLB_FC_*; see docs/settings.md.\n"
 	     "\n"

@@ -31,6 +31,7 @@ struct options {
 	const char *rules;          /* NULL for none */
 	const char *state_dir;      /* NULL for none */
 	const char *haproxy_backend;
+	struct option_list haproxy_frontends; /* none: the shipped ones */
 	bool haproxy_manage;
 	usec_t unit_max_age;
 	usec_t scrape_interval;

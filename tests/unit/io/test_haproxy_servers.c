@@ -111,7 +111,8 @@ setup(void **state)
 			      on_accept, f);
 	event_add(f->accept, NULL);
 	haproxy_servers_init(&f->servers, f->gate, f->base, &f->address);
-	haproxy_valve_init(&f->valve, f->gate, f->base, &f->address, 7);
+	haproxy_valve_init(&f->valve, f->gate, f->base, &f->address,
+			   &(struct haproxy_valve_options){ .bound = 7 });
 	return 0;
 }
 
@@ -344,6 +345,55 @@ a_valve_that_cannot_be_set_is_tried_again_and_said_once(void **state)
 	assert_false(f->valve.complained);
 }
 
+/* Each has its part, and no other is touched. */
+static void
+named_frontends_share_the_bound(void **state)
+{
+	static const char *const names[] = { "b", "none", "a" };
+	struct fixture *f = *state;
+
+	f->valve.options.frontends = names;
+	f->valve.options.count = ARRAY_LEN(names);
+	turn(f, HEADER "a,FRONTEND,,1,100,OPEN,0,\n"
+		       "public,FRONTEND,,1,100,OPEN,0,\n"
+		       "b,FRONTEND,,1,100,OPEN,0,\n\n");
+	assert_string_equal(
+		f->said, "set maxconn frontend a 4;set maxconn frontend b 3");
+	turn(f, HEADER "a,FRONTEND,,1,4,OPEN,0,\nb,FRONTEND,,1,9,OPEN,0,\n\n");
+	assert_string_equal(f->said, "set maxconn frontend b 3");
+	turn(f, HEADER "public,FRONTEND,,1,100,OPEN,0,\n\n");
+	assert_string_equal(f->said, "");
+	assert_true(f->valve.complained);
+}
+
+/* One that is full is a pause, though the other has room. */
+static void
+any_frontend_at_its_part_is_a_pause(void **state)
+{
+	static const char *const names[] = { "a", "b" };
+	struct fixture *f = *state;
+
+	f->valve.options.frontends = names;
+	f->valve.options.count = ARRAY_LEN(names);
+	assert_true(turn(f, HEADER "a,FRONTEND,,4,4,OPEN,0,\n"
+				   "b,FRONTEND,,0,3,OPEN,0,\n\n")
+			    .paused);
+	assert_false(turn(f, HEADER "a,FRONTEND,,4,4,OPEN,0,\n"
+				    "b,FRONTEND,,3,3,OPEN,0,\n\n")
+			     .paused);
+}
+
+static void
+parts_of_a_bound_add_up_and_are_never_none(void **state)
+{
+	(void)state;
+	assert_int_equal(haproxy_valve_part(0, 3, 0), 0);
+	assert_int_equal(haproxy_valve_part(7, 1, 0), 7);
+	assert_int_equal(haproxy_valve_part(7, 2, 0), 4);
+	assert_int_equal(haproxy_valve_part(7, 2, 1), 3);
+	assert_int_equal(haproxy_valve_part(1, 2, 1), 1);
+}
+
 /* Rows 338 and 340. */
 static void
 contexts_and_pauses_are_counted(void **state)
@@ -379,6 +429,9 @@ main(void)
 		TEST(many_come_one_line_after_the_other),
 		TEST(only_the_public_frontend_is_bound),
 		TEST(a_valve_that_cannot_be_set_is_tried_again_and_said_once),
+		TEST(named_frontends_share_the_bound),
+		TEST(any_frontend_at_its_part_is_a_pause),
+		TEST(parts_of_a_bound_add_up_and_are_never_none),
 		TEST(contexts_and_pauses_are_counted),
 	};
 

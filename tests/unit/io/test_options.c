@@ -50,6 +50,7 @@ defaults_are_those_of_the_interface(void **state)
 	assert_null(o.state_dir);
 	assert_string_equal(o.haproxy_backend, "pool");
 	assert_false(o.haproxy_manage);
+	assert_int_equal(o.haproxy_frontends.count, 0);
 	assert_int_equal(o.unit_max_age, 7200 * USEC_PER_SEC);
 	assert_int_equal(o.scrape_interval, 10 * USEC_PER_SEC);
 	assert_int_equal(o.request_buffer_kib, 1024);
@@ -148,6 +149,36 @@ times_have_units(void **state)
 }
 
 static void
+a_switch_needs_no_word(void **state)
+{
+	struct options o;
+
+	(void)state;
+	assert_int_equal(READ(&o, "--haproxy-manage", NULL), OPTIONS_RUN);
+	assert_true(o.haproxy_manage);
+	setenv("SPOA_ADMISSION_HAPROXY_MANAGE", "on", 1);
+	assert_int_equal(READ(&o, NULL), OPTIONS_RUN);
+	assert_true(o.haproxy_manage);
+	assert_int_equal(READ(&o, "--haproxy-manage=off", NULL), OPTIONS_RUN);
+	assert_false(o.haproxy_manage);
+	setenv("SPOA_ADMISSION_HAPROXY_MANAGE", "1", 1);
+	assert_int_equal(READ(&o, NULL), OPTIONS_WRONG);
+}
+
+static void
+frontends_are_named_one_by_one(void **state)
+{
+	struct options o;
+
+	(void)state;
+	assert_int_equal(READ(&o, "--haproxy-frontend=a", "--haproxy-frontend",
+			      "b", NULL),
+			 OPTIONS_RUN);
+	assert_int_equal(o.haproxy_frontends.count, 2);
+	assert_string_equal(o.haproxy_frontends.value[1], "b");
+}
+
+static void
 bad_values_are_refused(void **state)
 {
 	static const char *const bad[][2] = {
@@ -200,6 +231,8 @@ main(void)
 		OPTIONS_TEST(overruled_environment_is_not_read),
 		OPTIONS_TEST(some_may_be_repeated),
 		OPTIONS_TEST(times_have_units),
+		OPTIONS_TEST(a_switch_needs_no_word),
+		OPTIONS_TEST(frontends_are_named_one_by_one),
 		OPTIONS_TEST(bad_values_are_refused),
 		OPTIONS_TEST(flags_and_strangers),
 	};
