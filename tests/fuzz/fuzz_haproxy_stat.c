@@ -29,11 +29,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(info.pid > 0);
 	if (!haproxy_stat_init(&stat, answer))
 		return 0;
-	while (haproxy_stat_next(&stat, &server)) {
+	while (haproxy_stat_row(&stat, &server)) {
 		assert(!stat.complete);
+		assert(server.kind <= HAPROXY_LISTENER);
 		assert_inside(server.backend, answer);
 		assert_inside(server.server, answer);
 		assert_inside(server.address, answer);
+		assert_inside(server.status, answer);
 	}
 	assert(stat.complete || !whole);
 	return 0;

@@ -82,6 +82,51 @@ answers_of_real_processes_are_read(void **state)
 	free(bytes);
 }
 
+/* Frontends and backends, too, and servers that were added at run time. */
+static void
+rows_of_all_kinds_are_read(void **state)
+{
+	static const struct {
+		enum haproxy_kind kind;
+		const char *backend, *server, *status;
+		bool up;
+		uint32_t limit;
+	} rows[] = {
+		{ HAPROXY_FRONTEND, "public", "FRONTEND", "OPEN", false, 7 },
+		{ HAPROXY_SERVER, "pool", "e1", "no check", true, 9 },
+		{ HAPROXY_SERVER, "pool", "adm_up", "UP", true, 9 },
+		{ HAPROXY_SERVER, "pool", "adm_drained", "DRAIN", false, 9 },
+		{ HAPROXY_SERVER, "pool", "adm_down", "DOWN", false, 9 },
+		{ HAPROXY_SERVER, "pool", "adm_down_drained", "DOWN", false,
+		  9 },
+		{ HAPROXY_SERVER, "pool", "adm_maint", "MAINT", false, 9 },
+		{ HAPROXY_BACKEND, "pool", "BACKEND", "UP", true, 1 },
+	};
+	char *bytes = malloc(ANSWER_MAX);
+	struct haproxy_info info;
+	struct haproxy_stat stat;
+	struct haproxy_server row;
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_true(haproxy_answer_init(
+		read_file(TEST_DATA "/haproxy-3.2-stat.txt", bytes), &info,
+		&stat));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_true(haproxy_stat_row(&stat, &row));
+		assert_int_equal(row.kind, rows[i].kind);
+		assert_true(text_is(row.backend, rows[i].backend));
+		assert_true(text_is(row.server, rows[i].server));
+		assert_true(text_is(row.status, rows[i].status));
+		assert_int_equal(row.up, rows[i].up);
+		assert_int_equal(row.sessions, 0);
+		assert_int_equal(row.limit, rows[i].limit);
+	}
+	assert_false(haproxy_stat_row(&stat, &row));
+	assert_true(stat.complete);
+	free(bytes);
+}
+
 static void
 answer_is_whole_only_at_its_end(void **state)
 {
@@ -239,6 +284,10 @@ malformed_rows_are_not_complete(void **state)
 		HEADER "b,s,0,4294967295,UP,2,a,\n\n",
 		HEADER "b,s,0,0,UP,2,a,\n",
 		HEADER "b,s,0,0,UP,\"2,a,\n\n",
+		HEADER "b,s,0,0,UP,4,a,\n\n",
+		HEADER "f,FRONTEND,,x,OPEN,0,,\n\n",
+		"# pxname,svname,qcur,scur,slim,status,type,addr,\n"
+		"b,s,0,0,-1,UP,2,a,\n\n",
 		HEADER,
 	};
 
@@ -271,6 +320,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_of_real_processes_are_read),
+		cmocka_unit_test(rows_of_all_kinds_are_read),
 		cmocka_unit_test(answer_is_whole_only_at_its_end),
 		cmocka_unit_test(info_is_read_and_left_behind),
 		cmocka_unit_test(what_is_no_info_is_refused),
