@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/listener.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <fcntl.h>
@@ -39,7 +40,10 @@ drop_spare(struct listener *l)
 	l->spare = -1;
 }
 
-/* At once, or somebody else would take it. */
+/*
+ * At once, or somebody else would take it. Whoever waited may have gone
+ * meanwhile; then it is held back again.
+ */
 static bool
 accept_with_spare(struct listener *l)
 {
@@ -52,8 +56,12 @@ accept_with_spare(struct listener *l)
 	drop_spare(l);
 	fd = accept(evconnlistener_get_fd(l->accepts), (struct sockaddr *)&from,
 		    &len);
-	if (fd < 0)
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 		return false;
+	if (fd < 0) {
+		listener_spare(l);
+		return true;
+	}
 	evutil_make_socket_nonblocking(fd);
 	evutil_make_socket_closeonexec(fd);
 	l->user.accepted(l->user.arg, fd, (struct sockaddr *)&from, len);
@@ -65,7 +73,6 @@ on_accept_error(struct evconnlistener *accepts, void *arg)
 {
 	const struct timeval pause = { .tv_sec = PAUSE_SECONDS };
 	struct listener *l = arg;
-
 	usec_t now = turn_enter(l->turn);
 
 	if (accept_with_spare(l))

@@ -38,8 +38,12 @@
  */
 #define FLOOR USEC_PER_MSEC
 
-/* Whom the machine disturbs in one round is undisturbed in another. */
+/*
+ * Whom the machine disturbs in one round is undisturbed in another: so many
+ * are begun, within that time.
+ */
 #define ROUNDS 8
+#define LONGEST (30 * USEC_PER_SEC)
 
 /* The priority of who is measured. */
 #define FIRST (-20)
@@ -269,8 +273,9 @@ static bool
 is_undisturbed(struct agent *agent, disturbed_fn disturbed)
 {
 	usec_t idle_p99 = USEC_NEVER, loaded_p99 = USEC_NEVER;
+	usec_t last = patience_now() + LONGEST;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS && patience_now() < last; i++) {
 		struct times idle = measure(agent, IDLE, -1);
 		struct times loaded = disturbed(agent);
 
