@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/io/haproxy_valve.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,8 +92,10 @@ is_engine(const struct haproxy_valve *v, const struct haproxy_server *row)
 uint32_t
 haproxy_valve_part(uint32_t bound, size_t count, size_t i)
 {
-	uint32_t part = bound / (uint32_t)count + (i < bound % count);
+	uint32_t part;
 
+	assert(count > 0);
+	part = bound / (uint32_t)count + (i < bound % count);
 	return bound > 0 && part == 0 ? 1 : part;
 }
 
