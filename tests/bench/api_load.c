@@ -43,7 +43,7 @@
  * are begun, within that time.
  */
 #define ROUNDS 8
-#define LONGEST (30 * USEC_PER_SEC)
+#define LONGEST (15 * USEC_PER_SEC)
 
 /* The priority of who is measured. */
 #define FIRST (-20)

@@ -132,7 +132,5 @@ main(int argc, char **argv)
 	printf("%" PRIu64 " %" PRIu64 "\n", w.answered, patience_now() - begin);
 	for (unsigned i = 0; i < w.connections; i++)
 		wire_close(&w.wires[i]);
-	for (unsigned i = 0; i < w.connections; i++)
-		wire_close(&w.wires[i]);
 	return EXIT_SUCCESS;
 }
