@@ -84,6 +84,18 @@ class Pairs(PairsCase):
         self.assertEqual([1, 0, 1], pool.units())
         self.leave(pool, conn)
 
+    def test_a_head_is_no_event(self):
+        """28: the engine sends it at once, and another stream that began
+        after it has its first event before."""
+        pool = self.pair()
+        slow = self.begin(pool, "slow", stream=True, token_ms=SLOW_MS)
+        self.release_at(1, "slow")
+        quick = self.begin(pool, "quick", stream=True, tokens=9000, token_ms=5)
+        self.release_at(1, "quick")
+        quick.receive_part(1)
+        self.assertEqual([2, 1, 2], pool.units())
+        self.leave(pool, slow, quick)
+
     def test_a_comment_is_no_event(self):
         """28: the head is there, and the prefill unit is kept."""
         pool = self.pair()
