@@ -34,6 +34,7 @@ class Lines(unittest.TestResult):
     def __init__(self):
         super().__init__()
         self.bad = self.left_out = 0
+        self.word = "ok  "  # a class may fail before its first test
 
     def startTest(self, test):
         super().startTest(test)
