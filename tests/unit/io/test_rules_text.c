@@ -348,12 +348,12 @@ deep_body(size_t depth)
 				   "\"endpointIP\":\"198.51.100.1\","
 				   "\"targetPort\":8000,\"weight\":1}],"
 				   "\"x\":";
-	size_t len = strlen(rule);
+	size_t len = sizeof(rule) - 1;
 	char *text = malloc(len + 2 * depth + 1);
 	json_t *body;
 
 	assert_non_null(text);
-	memcpy(text, rule, len);
+	memcpy(text, rule, sizeof(rule));
 	memset(text + len, '[', depth);
 	memset(text + len + depth, ']', depth);
 	text[len + 2 * depth] = '}';
