@@ -14,6 +14,7 @@ five seconds the ceiling in force and what runs in the engines, and exits with
 import asyncio
 import csv
 import itertools
+import json
 import pathlib
 import re
 import subprocess
@@ -174,15 +175,15 @@ def through_haproxy(follow):
 def simulated(program, follow):
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as series:
         said = subprocess.run(
-            [program, str(TRACE), f"from={FROM}", f"to={FROM + LENGTH}",
-             f"speed={SPEED}", f"series={series.name}", "mode=enforce",
-             f"max_outstanding={CEILING}", f"queue_depth={DEPTH}",
-             f"queue_wait_ms={WINDOW}", f"adaptive={follow}"],
-            check=True, capture_output=True, text=True).stdout
+            [program, f"--trace={TRACE}", f"--from={FROM}",
+             f"--to={FROM + LENGTH}", f"--speed={SPEED}",
+             f"--series={series.name}", f"--ceiling={CEILING}",
+             f"--queue={DEPTH}", f"--wait={WINDOW}", f"--adaptive={follow}",
+             "--json"], check=True, capture_output=True, text=True).stdout
         rows = [(int(row["ceiling"]),
                  int(row["engine1"]) + int(row["engine2"]), int(row["queued"]))
                 for row in csv.DictReader(series)]
-    return float(re.search(r"goodput=([\d.]+)", said)[1]), rows
+    return json.loads(said)["goodput"], rows
 
 
 def judge(real, virtual):

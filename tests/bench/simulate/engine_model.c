@@ -18,9 +18,10 @@ speed(const struct engine_model *e)
 }
 
 void
-engine_model_init(struct engine_model *e)
+engine_model_init(struct engine_model *e, usec_t now)
 {
 	memset(e, 0, sizeof(*e));
+	e->now = now;
 }
 
 void

@@ -41,7 +41,7 @@ struct engine_model {
 	usec_t now;
 };
 
-void engine_model_init(struct engine_model *e);
+void engine_model_init(struct engine_model *e, usec_t now);
 void engine_model_fini(struct engine_model *e);
 
 void engine_model_begin(struct engine_model *e, size_t request,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/simulate/workload.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/unit/core/kit.h"
 
@@ -22,6 +24,33 @@ add(struct workload *w, size_t *cap, const struct work *work)
 	w->works[w->count++] = *work;
 }
 
+/* The number before one of these or the end, and what stands behind it. */
+static const char *
+read_number(const char *text, const char *ends, double *number)
+{
+	char *behind;
+
+	*number = strtod(text, &behind);
+	if (behind == text || strchr(ends, *behind) == NULL || !(*number >= 0))
+		return NULL;
+	return behind + strspn(behind, ends);
+}
+
+static bool
+read_row(const char *line, double *at, struct work *work)
+{
+	double prompt, output;
+
+	line = read_number(line, ",", at);
+	line = line == NULL ? NULL : read_number(line, ",", &prompt);
+	line = line == NULL ? NULL : read_number(line, ",\r\n", &output);
+	if (line == NULL || prompt > UINT32_MAX || output > UINT32_MAX)
+		return false;
+	work->prompt_tokens = (unsigned)prompt;
+	work->output_tokens = (unsigned)output;
+	return true;
+}
+
 void
 workload_read(struct workload *w, const char *path, double speed, double from,
 	      double to)
@@ -37,8 +66,7 @@ workload_read(struct workload *w, const char *path, double speed, double from,
 	while (fgets(line, sizeof(line), file) != NULL) {
 		struct work work;
 
-		if (sscanf(line, "%lf,%u,%u", &at, &work.prompt_tokens,
-			   &work.output_tokens) != 3)
+		if (!read_row(line, &at, &work))
 			kit_fault("not a row", line);
 		if (at < from || at >= to)
 			continue;
