@@ -63,10 +63,13 @@ def bound_socket(address="127.0.0.1"):
     return sock
 
 
-def free_port():
-    """For a port that cannot be inherited. It is free now."""
-    with bound_socket() as sock:
-        return sock.getsockname()[1]
+def kept_port():
+    """A socket that keeps a free port for HAProxy, which shares it, and from
+    all others. For a port that cannot be inherited."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    sock.bind(("127.0.0.1", 0))
+    return sock
 
 
 class Process:
@@ -285,6 +288,7 @@ class Stack:
                          if self._public_tls else None)
         self._past = []  # HAProxy processes that a reload left behind
         self._nobody = bound_socket()  # where nobody ever listens
+        self._hops = []  # a port of each HAProxy
         self.engines = []
         self.agent = None
         self.haproxy = None
@@ -359,7 +363,9 @@ class Stack:
             env["ADMISSION_TLS_BIND"] = f"fd@{fds[-1]}"
             env["ADMISSION_TLS_CERT"] = str(self.certificate(self.folder))
         if self._needs_hop() and "ADMISSION_NO_HOP" not in self._haproxy_env:
-            env["ADMISSION_HOP"] = f"127.0.0.1:{free_port()}"
+            self._hops.append(kept_port())
+            env["ADMISSION_HOP"] = "{}:{}".format(
+                *self._hops[-1].getsockname())
         env.update(self._haproxy_env)
         self.haproxy = Process(
             "haproxy", [HAPROXY, "-db", "-f", self._configuration(), *options],
@@ -426,7 +432,7 @@ class Stack:
             except StackError as error:
                 faults.append(str(error))
         for sock in filter(None, (*self._public, self._public_tls,
-                                  self._nobody)):
+                                  self._nobody, *self._hops)):
             sock.close()
         left = self._left()
         if left:
