@@ -17,10 +17,12 @@
 
 #define INTERVAL (10 * USEC_PER_SEC)
 #define PATIENCE (2 * USEC_PER_SEC)
-#define BODY_MAX ((size_t)4 << 20)
+#define ANSWER_MAX ((size_t)4 << 20)
 
-/* Engines that are asked at the same time. */
-#define AT_ONCE_MAX 256
+#define AT_ONCE 256
+
+/* However many there are and however short the interval is. */
+#define CLOSEST USEC_PER_MSEC
 
 #define URL_MAX (ENDPOINT_TARGET_MAX + 32)
 
@@ -44,6 +46,7 @@ struct scrape {
 	struct scraper *scraper; /* borrowed */
 	struct target *target;   /* borrowed */
 	CURL *easy;              /* owned */
+	usec_t begun;
 	size_t bytes;
 	struct engine_metrics page;
 };
@@ -90,14 +93,11 @@ judge(struct scrape *s, CURLcode result, usec_t now)
 	switch ((int)result) {
 	case CURLE_OK:
 		return status == 200 ? read_page(s, now) : SCRAPE_HTTP_ERROR;
-	case CURLE_WRITE_ERROR: /* longer than we read */
-		return SCRAPE_UNPARSEABLE;
 	case CURLE_UNSUPPORTED_PROTOCOL: /* it speaks something else */
 	case CURLE_WEIRD_SERVER_REPLY:
 		return SCRAPE_HTTP_ERROR;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_FAILED_INIT:
-	case CURLE_OUT_OF_MEMORY:
 		return SCRAPE_BAD_REQUEST;
 	default:
 		return status > 0 ? SCRAPE_BODY_ERROR : SCRAPE_UNREACHABLE;
@@ -123,16 +123,12 @@ say(const struct target *t, enum scrape_result result)
 }
 
 static void
-conclude(struct scrape *s, CURLcode code)
+note(struct scraper *s, struct target *t, enum scrape_result result)
 {
-	struct scraper *scraper = s->scraper;
-	usec_t now = turn_enter(scraper->turn);
-	enum scrape_result result = judge(s, code, now);
-
-	metrics_count(&scraper->gate->metrics, METRIC_scrapes, result);
-	say(s->target, result);
-	s->target->asked = true;
-	s->target->last = result;
+	metrics_count(&s->gate->metrics, METRIC_scrapes, result);
+	say(t, result);
+	t->asked = true;
+	t->last = result;
 }
 
 /* ---- asking ---- */
@@ -149,12 +145,30 @@ free_scrape(struct scrape *s)
 static void
 on_over(void *arg, CURL *easy, CURLcode result)
 {
+	struct scraper *scraper = arg;
+	usec_t now = turn_enter(scraper->turn);
 	struct scrape *s = NULL;
 
-	(void)arg;
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&s);
-	conclude(s, result);
+	note(scraper, s->target, judge(s, result, now));
 	free_scrape(s);
+}
+
+/* False where it is more than we read. */
+static bool
+count_bytes(struct scrape *s, size_t len)
+{
+	if (len > ANSWER_MAX - s->bytes)
+		return false;
+	s->bytes += len;
+	return true;
+}
+
+static size_t
+on_head(char *bytes, size_t size, size_t count, void *arg)
+{
+	(void)bytes;
+	return count_bytes(arg, size * count) ? size * count : 0;
 }
 
 static size_t
@@ -163,9 +177,8 @@ on_body(char *bytes, size_t size, size_t count, void *arg)
 	struct scrape *s = arg;
 	size_t len = size * count;
 
-	if (len > BODY_MAX - s->bytes)
+	if (!count_bytes(s, len))
 		return 0;
-	s->bytes += len;
 	engine_metrics_feed(&s->page, (struct text){ bytes, len });
 	return len;
 }
@@ -180,6 +193,9 @@ prepare(struct scrape *s)
 	snprintf(url, sizeof(url), "http://%s/metrics", s->target->name);
 	return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
 	       curl_easy_setopt(easy, CURLOPT_PRIVATE, s) == CURLE_OK &&
+	       curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head) ==
+		       CURLE_OK &&
+	       curl_easy_setopt(easy, CURLOPT_HEADERDATA, s) == CURLE_OK &&
 	       curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) ==
 		       CURLE_OK &&
 	       curl_easy_setopt(easy, CURLOPT_WRITEDATA, s) == CURLE_OK &&
@@ -193,7 +209,7 @@ prepare(struct scrape *s)
 }
 
 static struct scrape *
-new_scrape(struct scraper *scraper, struct target *t)
+new_scrape(struct scraper *scraper, struct target *t, usec_t now)
 {
 	struct scrape *s = malloc(sizeof(*s));
 
@@ -201,6 +217,7 @@ new_scrape(struct scraper *scraper, struct target *t)
 		return NULL;
 	s->scraper = scraper;
 	s->target = t;
+	s->begun = now;
 	s->bytes = 0;
 	engine_metrics_begin(&s->page);
 	s->easy = curl_easy_init();
@@ -213,29 +230,45 @@ new_scrape(struct scraper *scraper, struct target *t)
 }
 
 static void
-ask(struct scraper *scraper, struct target *t)
+ask(struct scraper *scraper, struct target *t, usec_t now)
 {
-	struct scrape *s;
+	struct scrape *s = new_scrape(scraper, t, now);
 
-	if (t->scrape != NULL || scraper->at_once == AT_ONCE_MAX)
+	if (s != NULL && scraper_multi_add(&scraper->multi, s->easy))
 		return;
-	s = new_scrape(scraper, t);
-	if (s == NULL || !scraper_multi_add(&scraper->multi, s->easy)) {
-		metrics_count(&scraper->gate->metrics, METRIC_scrapes,
-			      SCRAPE_BAD_REQUEST);
-		if (s != NULL)
-			free_scrape(s);
-	}
+	note(scraper, t, SCRAPE_BAD_REQUEST);
+	if (s != NULL)
+		free_scrape(s);
 }
 
 /* In an interval it is the turn of each once. */
 static void
 set_timer(struct scraper *s, usec_t after)
 {
-	struct timeval tv = { .tv_sec = (time_t)(after / USEC_PER_SEC),
-			      .tv_usec = (suseconds_t)(after % USEC_PER_SEC) };
+	struct timeval tv = { 0 };
 
+	if (after < CLOSEST)
+		after = CLOSEST;
+	tv.tv_sec = (time_t)(after / USEC_PER_SEC);
+	tv.tv_usec = (suseconds_t)(after % USEC_PER_SEC);
 	event_add(s->next, &tv);
+}
+
+/* Curl forgets a transfer for which it found no memory. */
+static void
+end_forgotten(struct scraper *s, usec_t now)
+{
+	struct target *t;
+
+	TAILQ_FOREACH (t, &s->targets, link)
+		if (t->scrape != NULL &&
+		    now - t->scrape->begun > 2 * s->options.patience)
+			break;
+	if (t == NULL)
+		return;
+	scraper_multi_remove(&s->multi, t->scrape->easy);
+	note(s, t, judge(t->scrape, CURLE_OPERATION_TIMEDOUT, now));
+	free_scrape(t->scrape);
 }
 
 static void
@@ -243,33 +276,40 @@ on_next(evutil_socket_t fd, short what, void *arg)
 {
 	struct scraper *s = arg;
 	struct target *t = TAILQ_FIRST(&s->targets);
+	usec_t now = turn_enter(s->turn);
 
 	(void)fd;
 	(void)what;
-	turn_enter(s->turn);
 	if (t == NULL)
+		return;
+	set_timer(s, s->options.interval / s->count);
+	if (t->scrape != NULL || s->at_once == s->options.at_once)
+		end_forgotten(s, now);
+	/* Nobody loses a turn to those that keep us waiting. */
+	if (t->scrape == NULL && s->at_once == s->options.at_once)
 		return;
 	TAILQ_REMOVE(&s->targets, t, link);
 	TAILQ_INSERT_TAIL(&s->targets, t, link);
-	ask(s, t);
-	set_timer(s, s->options.interval / s->count);
+	if (t->scrape == NULL)
+		ask(s, t, now);
 }
 
 /* ---- whom to ask ---- */
 
 static uint64_t
-hash_of(const struct address *address, uint16_t port)
+hash_of(const struct scraper *s, const struct address *address, uint16_t port)
 {
-	uint64_t key[2] = { port, 0 };
+	const uint64_t *key = s->gate->options.hash_key;
 
-	return index_hash(address->bytes, sizeof(address->bytes), key);
+	return index_hash(address->bytes, sizeof(address->bytes),
+			  (const uint64_t[2]){ key[0], key[1] ^ port });
 }
 
 static struct target *
 find(const struct scraper *s, const struct endpoint *e)
 {
 	struct index_node *node =
-		index_first(&s->by_address, hash_of(&e->address, e->port));
+		index_first(&s->by_address, hash_of(s, &e->address, e->port));
 
 	for (; node != NULL; node = index_next(node)) {
 		struct target *t = CONTAINER_OF(node, struct target, node);
@@ -293,7 +333,7 @@ add(struct scraper *s, const struct endpoint *e)
 	t->port = e->port;
 	memcpy(t->name, e->target, sizeof(t->name));
 	TAILQ_INSERT_HEAD(&s->targets, t, link);
-	index_add(&s->by_address, &t->node, hash_of(&t->address, t->port));
+	index_add(&s->by_address, &t->node, hash_of(s, &t->address, t->port));
 	s->count++;
 	return t;
 }
@@ -383,6 +423,8 @@ scraper_open(struct event_base *base, struct turn *turn, struct gate *gate,
 		s->options.interval = INTERVAL;
 	if (s->options.patience == 0)
 		s->options.patience = PATIENCE;
+	if (s->options.at_once == 0)
+		s->options.at_once = AT_ONCE;
 	TAILQ_INIT(&s->targets);
 	s->next = event_new(base, -1, 0, on_next, s);
 	if (s->next == NULL || !index_init(&s->by_address)) {

@@ -51,7 +51,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* One event for each socket, kept with it by curl. */
+/*
+ * One event for each socket, kept with it by curl. Where there is no memory
+ * for it the transfer ends with its patience; a -1 would end all there ever
+ * are.
+ */
 static int
 /* NOLINTNEXTLINE(readability-function-size): the library's signature */
 watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *kept)
@@ -68,8 +72,7 @@ watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *kept)
 				  on_socket, m);
 		if (event == NULL || event_add(event, NULL) != 0) {
 			free_event(event);
-			curl_multi_assign(m->curl, fd, NULL);
-			return -1;
+			event = NULL;
 		}
 	}
 	curl_multi_assign(m->curl, fd, event);
@@ -84,8 +87,10 @@ set_timer(CURLM *curl, long msec, void *arg)
 
 	(void)curl;
 	if (msec < 0)
-		return event_del(m->timer);
-	return event_add(m->timer, &after);
+		event_del(m->timer);
+	else
+		event_add(m->timer, &after);
+	return 0;
 }
 
 static bool
