@@ -192,12 +192,18 @@ class Ceiling(AdaptiveCase):
             now["adapt_reason"]])
 
     def test_sample_steps_once_a_report(self):
-        """Our own: with reports that rarely come it moves rarely."""
-        pool = self.adaptive(fc_adaptive="sample")
-        self.assertEqual("sample", self.effective(pool)["adaptive"])
-        self.floor(pool)
-        self.report(0)
-        self.until_is(pool, effective_max_outstanding=10, adapt_state="open")
+        """Our own: where there is no more to go by it stays, and on does not."""
+        pool, literal = (self.adaptive(fc_adaptive=follow,
+                                       fc_telemetry_stale_ms=20000)
+                         for follow in ("sample", "on"))
+        self.report(3)
+        self.until_is(pool, adapt_state="tightened", adapt_reason="queued")
+        self.switch("off")
+        self.until_is(literal, effective_max_outstanding=2)
+        # The reports of one more second may have been under way.
+        self.assertGreaterEqual(pool.get("effective_limit"), 6)
+        self.switch("on")
+        self.until_is(pool, effective_max_outstanding=2)
 
 
 class Scrapes(AdaptiveCase):
@@ -240,6 +246,10 @@ class FirstToken(AdaptiveCase):
                              fc_telemetry_stale_ms=20000)
         self.assertEqual(200, self.ask(pool, self.late(delay_ms=700)).status)
         self.until_is(pool, adapt_state="tightened", adapt_reason="ttft")
+        self.assertEqual(200, self.ask(pool, self.late()).status)
+        downs = pool.get("adapt_moves_total", direction="down")
+        until(lambda: pool.get("adapt_moves_total", direction="down") > downs,
+              "one early stream of two does not clear it")
         for _ in range(24):
             self.assertEqual(200, self.ask(pool, self.late()).status)
         self.until_is(pool, adapt_reason="clear")
@@ -390,6 +400,27 @@ class Warmth(AdaptiveCase):
 
     def status(self, engine):
         return self.stack.server_status("pool", engine.address)
+
+
+class Breaker(AdaptiveCase):
+    """HAProxy's breaker, as haproxy/README.md has it but quicker to open."""
+    SERVICES = 1
+    CHECK = "default-server check inter 1s fall 2 rise 1"
+    OPTIONS = {"edit": [(CHECK, "default-server check inter 1s fall 2 rise 3 "
+                         "observe layer7 error-limit 3 on-error mark-down")]}
+
+    def test_who_comes_back_from_it_warms_up(self):
+        """229: its checks have passed all the time."""
+        engine = self.stack.engines[0]
+        pool = self.pool([engine.address], fc_ep_max_inflight=8,
+                         fc_warmup_ms=60000)
+        for _ in range(3):
+            self.assertEqual(500, self.ask(pool, chat(fail=1)).status)
+        until(lambda: self.ask(pool).status == 503, "it opens")
+        until(lambda: self.effective(pool)["warming_endpoints"] == 1,
+              "it closes", 20)
+        self.hold(pool, 2)
+        self.assert_refused(self.ask(pool), 429, "admission_capacity")
 
 
 if __name__ == "__main__":
