@@ -19,7 +19,8 @@
 #define PATIENCE (2 * USEC_PER_SEC)
 #define ANSWER_MAX ((size_t)4 << 20)
 
-#define AT_ONCE 256
+/* With the connections that are kept these are 256 descriptors. */
+#define AT_ONCE 128
 
 /* However many there are and however short the interval is. */
 #define CLOSEST USEC_PER_MSEC

@@ -24,7 +24,7 @@ struct turn;
 struct scraper_options {
 	usec_t interval; /* 10 s */
 	usec_t patience; /* 2 s, with one answer */
-	size_t at_once;  /* 256 are asked at the same time, others later */
+	size_t at_once;  /* 128 are asked at the same time, others later */
 };
 
 /* NULL without memory; everything passed but options must outlive it. */
