@@ -171,7 +171,7 @@ class Reading(EnginesCase):
 
 class Trouble(EnginesCase):
     def test_engines_that_hang_hold_nothing_up(self):
-        """The API answers meanwhile, and the end of the agent waits for none."""
+        """The API answers meanwhile, and the agent ends without them."""
         engines = [self.engine(None) for _ in range(64)]
         with running(*FAST) as agent:
             self.post(agent, [e.port for e in engines], fc_adaptive="on")

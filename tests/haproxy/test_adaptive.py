@@ -44,9 +44,12 @@ class AdaptiveCase(StackCase):
         return self.stack.effective(pool.port)
 
     def until_is(self, pool, **members):
-        """Waits for members of fc_effective."""
+        """Waits for members of fc_effective. Row 202: meanwhile the ceiling
+        in force is never above the configured one."""
         def is_so():
             now = self.effective(pool)
+            self.assertLessEqual(now["effective_max_outstanding"],
+                                 now["max_outstanding"])
             return all(now[name] == value for name, value in members.items())
         until(is_so, f"{members}, but {self.effective(pool)}", 20)
 
@@ -84,7 +87,7 @@ class Ceiling(AdaptiveCase):
         self.assertEqual(5, pool.get("adapt_moves_total", direction="down"))
         self.assertEqual([10, 2], [pool.get("limit", role="service"),
                                    pool.get("effective_limit")])
-        # Row 202: and it stays there.
+        # And it stays there.
         self.assertEqual(2, self.effective(pool)["effective_max_outstanding"])
 
     def test_one_engine_is_enough(self):
@@ -192,7 +195,7 @@ class Ceiling(AdaptiveCase):
             now["adapt_reason"]])
 
     def test_sample_steps_once_a_report(self):
-        """Our own: where there is no more to go by it stays, and on does not."""
+        """Our own: with no more to go by it stays, and on does not."""
         pool, literal = (self.adaptive(fc_adaptive=follow,
                                        fc_telemetry_stale_ms=20000)
                          for follow in ("sample", "on"))
@@ -304,12 +307,35 @@ class Warmth(AdaptiveCase):
         return self.pool(self.endpoint, **{
             "fc_ep_max_inflight": 8, "fc_warmup_ms": 20000, **arguments})
 
-    def by_hand(self, state):
+    def by_hand(self, state, any_port=False):
         host, port = self.endpoint[0].rsplit(":", 1)
         status, text = self.stack.request(
             "POST", "/netlox/v1/config/endpointhoststate",
-            {"hostName": host, "epPort": int(port), "state": state})
+            {"hostName": host, "epPort": 0 if any_port else int(port),
+             "state": state})
         self.assertEqual(200, status, text)
+
+    def test_two_come_back_at_once(self):
+        """61, 223, 227: two of eight each, and four in all."""
+        self.endpoint = [engine.address for engine in self.stack.engines]
+        pool = self.pool(self.endpoint, fc_ep_max_inflight=8,
+                         fc_warmup_ms=60000)
+        self.by_hand("red", any_port=True)
+        self.assert_refused(self.ask(pool), 503, "admission_no_capacity")
+        self.by_hand("green", any_port=True)
+        self.assertEqual(2, self.effective(pool)["warming_endpoints"])
+        self.hold(pool, 4)
+        self.assertEqual([2, 2], [engine.ask("active")
+                                  for engine in self.stack.engines])
+        self.assert_refused(self.ask(pool), 429, "admission_capacity")
+
+    def test_at_least_one(self):
+        """224."""
+        pool = self.warm(fc_ep_max_inflight=2, fc_warmup_ms=60000)
+        self.by_hand("red")
+        self.by_hand("green")
+        self.hold(pool, 1)
+        self.assert_refused(self.ask(pool), 429, "admission_capacity")
 
     def test_red_is_no_capacity_and_never_waits(self):
         """61, 62."""
@@ -336,7 +362,7 @@ class Warmth(AdaptiveCase):
         self.assertEqual(9, pool.get("limit", role="service"))
 
     def test_it_rises_in_a_line_to_all_of_it(self):
-        """224, 225, 226, 234."""
+        """225, 226, 234."""
         pool = self.warm(fc_warmup_ms=3000)
         self.by_hand("red")
         self.by_hand("green")
